@@ -1,0 +1,216 @@
+"""capture(): a function of PyTorch's tensors that is recorded once and replayed from then on."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import types
+import warnings
+from typing import Any, Callable, Optional
+
+import torch
+
+from . import _C
+from .guard import mismatch
+from .observe import Observed
+from .comparison import difference, made_of
+from .recorded_call import RecordedCall
+from .refusal import Refused
+
+_WARM_UP = 2  # calls that run as they are: optimisers make their state, and what is called is seen
+_ATTEMPTS = 3  # recordings that are refused before the function is left alone
+_CHECKED_AT_FIRST = 3
+_call, _MISSED = _C.call, _C.MISSED
+
+
+class CheckFailed(RuntimeError):
+    """A replay gave other values than the function (check="always")."""
+
+
+class Captured:
+    """What capture() returns; called as the function is."""
+
+    def __init__(self, function: Callable, numerics: str, check: str, max_recordings: int, hooks: str, name: Optional[str]):
+        functools.update_wrapper(self, function, updated=())
+        self._function = function
+        self._check, self._max, self._hooks = check, max_recordings, hooks
+        self._name = name or getattr(function, "__qualname__", type(function).__name__)
+        self._numerics = numerics
+        self._lock = threading.Lock()
+        self._recordings: list = []
+        self.reset()
+
+    def __call__(self, /, *args, **kwargs):
+        out = _call(self._recordings, args, kwargs)
+        return out if out is not _MISSED else self._missed(args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def reset(self) -> None:
+        """Forgets all recordings and refusals: the next calls warm up and record again."""
+        self._recordings = []
+        self._facts: dict = {}  # by recording: the RecordedCall
+        self._observed = Observed()
+        self._calls = self._attempts = 0
+        self._next_attempt = _WARM_UP
+        self._refusal: Optional[Refused] = None
+        self._given_up = ""
+        self._misses: list[str] = []
+        self._eager = 0
+
+    def explain(self) -> str:
+        """For people: what is replayed, from which operators, which guard failed last and why there is no recording."""
+        from .explain import explain
+        return explain(self)
+
+    # --- calls that no recording answers ---
+
+    def _missed(self, args: tuple, kwargs: dict) -> Any:
+        if not _enabled() or self._given_up or _C.surroundings_refusal():
+            self._eager += 1
+            return self._function(*args, **kwargs)
+        if not self._lock.acquire(blocking=False):  # another thread records, or this one, further out
+            return self._function(*args, **kwargs)
+        try:
+            due = self._due(args, kwargs)
+            if due is not None:
+                return self._checked(due[0], due[1], args, kwargs)
+            return self._not_replayed(args, kwargs)
+        finally:
+            self._lock.release()
+
+    def _due(self, args: tuple, kwargs: dict) -> Optional[tuple]:
+        for recording in self._recordings:
+            if recording.runs == recording.check_at:
+                inputs = recording.inputs_of(args, kwargs)
+                if inputs is not None:
+                    return recording, inputs
+        return None
+
+    def _not_replayed(self, args: tuple, kwargs: dict) -> Any:
+        self._calls += 1
+        if self._recordings:
+            difference = self._recordings[0].difference(args, kwargs, self._describe(self._recordings[0]))
+            self._misses = [*self._misses[-7:], difference or "a value that was read in the middle was another one"]
+        if self._calls <= self._next_attempt and not self._recordings:
+            self._eager += 1
+            with self._observed.watching():
+                return self._function(*args, **kwargs)
+        if len(self._recordings) >= self._max:
+            self._give_up(f"it was recorded {self._max} times (max_recordings), and no recording fits; the last guard that failed: "
+                          f"{self._misses[-1]}. A number that changes belongs into a tensor: of optimisers a tensor lr with fused=True "
+                          "(SGD, Adam, AdamW, Adagrad)")
+            return self._function(*args, **kwargs)
+        return self._record(args, kwargs)
+
+    def _record(self, args: tuple, kwargs: dict) -> Any:
+        call = RecordedCall(self._function, args, kwargs, self._observed, self._hooks)
+        self._eager += 1
+        if call.recording is not None:
+            self._facts[id(call.recording)] = call
+            call.recording.check_at = 2**64 - 1 if self._check == "never" or (call.foreign and self._check != "always") else 0
+            self._recordings = [call.recording, *self._recordings]
+        else:
+            self._refuse(call.refusal)
+        result, call.result = call.result, None
+        return result
+
+    def _refuse(self, refusal: Refused) -> None:
+        self._refusal = refusal
+        self._attempts += 1
+        self._next_attempt = self._calls + (1 if refusal.retry and self._attempts < _ATTEMPTS else 4 * self._attempts)
+        if self._attempts >= 2 * _ATTEMPTS or (not refusal.retry and self._attempts >= 2):
+            self._give_up(str(refusal))
+
+    def _give_up(self, why: str) -> None:
+        self._given_up = why
+        warnings.warn(f"shunt_torch: {self._name} runs as it does without capture: {why}", stacklevel=5)
+
+    def _describe(self, recording: Any) -> Callable[[int], str]:
+        guards = self._facts[id(recording)].walked.guards
+
+        def describe(i: int) -> str:
+            difference = mismatch(guards[i])
+            if difference is None:
+                return f"{guards[i].path} was another one"
+            return f"{guards[i].path}: expected {_short(difference[0])}, got {_short(difference[1])}"
+        return describe
+
+    # --- checks ---
+
+    def _checked(self, recording: Any, inputs: list, args: tuple, kwargs: dict) -> Any:
+        """The recording on copies, then the function for real, whose results and effects stand."""
+        call = self._facts[id(recording)]
+        named = [(path, tensor) for (path, _), tensor in zip(call.inputs, inputs)]
+        copies = _C.copy_inputs(inputs)
+        generator = torch.get_rng_state()
+        complete, *replayed = recording.replay(copies)
+        drawn = torch.get_rng_state()
+        torch.set_rng_state(generator)
+        result = self._function(*args, **kwargs)
+        recording.runs += 1
+        recording.check_at = self._next_check(recording.runs)
+        if not complete:
+            return result  # a value was read that is another one: the function ran, as it does then
+        try:
+            what = difference(replayed, made_of(call.template, result), copies, named)
+        except ValueError:
+            what = f"the result has another structure, {_short(result)}"
+        if not what and not torch.equal(drawn, torch.get_rng_state()):
+            what = "the generator's state"
+        if not what and call.state.first_failed() >= 0:
+            what = self._describe(recording)(call.state.first_failed())
+        if what:
+            self._recordings = [r for r in self._recordings if r is not recording]
+            self._failed(what)
+        return result
+
+    def _failed(self, difference: str) -> None:
+        message = f"shunt_torch: a replay of {self._name} gave other values than the function: {difference}"
+        if self._check == "always":
+            raise CheckFailed(message)
+        self._given_up = difference
+        warnings.warn(message + "; it runs as it does without capture from now on. Please report it", stacklevel=5)
+
+    def _next_check(self, runs: int) -> int:
+        if self._check == "always" or runs < _CHECKED_AT_FIRST:
+            return runs
+        return 2 * runs
+
+
+def capture(function: Optional[Callable] = None, *, numerics: str = "exact", check: Optional[str] = None, max_recordings: int = 8,
+            hooks: str = "refuse", name: Optional[str] = None) -> Any:
+    """Records what `function` does with PyTorch's tensors on the CPU, and replays it from then on.
+
+    The first two calls run as they are, the third is recorded. A call whose arguments, captured tensors, numbers and modes are those of a
+    recording is replayed: with the same results, writes, grads and random numbers, to the bit, and without running any Python.
+    Others are recorded too, up to `max_recordings`, or run as they are. What can't be recorded soundly runs as it is, and `explain()`
+    says why, with the line.
+
+    numerics: "exact", eager's bits. check: "first" (default; SHUNT_TORCH_CHECK) compares the first three replays with the function,
+    then ever fewer; a difference warns and ends the capture. "always" compares each and raises CheckFailed; "never" none.
+    hooks: "refuse" or "record" hooks of tensors and modules. name: for messages. As a decorator, with or without options.
+    """
+    check = check or os.environ.get("SHUNT_TORCH_CHECK", "first")
+    for what, value, values in (("numerics", numerics, ("exact",)), ("check", check, ("first", "always", "never")),
+                                ("hooks", hooks, ("refuse", "record"))):
+        if value not in values:
+            raise ValueError(f"capture: {what}: expected {' or '.join(map(repr, values))}, got {value!r}")
+    if not isinstance(max_recordings, int) or max_recordings < 1:
+        raise ValueError(f"capture: max_recordings: expected a positive int, got {max_recordings!r}")
+    if function is None:
+        return functools.partial(capture, numerics=numerics, check=check, max_recordings=max_recordings, hooks=hooks, name=name)
+    if not callable(function):
+        raise TypeError(f"capture: expected a function or another callable, got a {type(function).__name__}")
+    return Captured(function, numerics, check, max_recordings, hooks, name)
+
+
+def _enabled() -> bool:
+    return os.environ.get("SHUNT_TORCH", "1") != "0"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,29 @@
+"""explain(): what a captured function does, for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+
+def explain(captured: Any) -> str:
+    lines = [f"{captured._name}: {len(captured._recordings)} recordings, {sum(r.runs for r in captured._recordings)} replays, "
+             f"{captured._eager} calls run as they are"]
+    for n, recording in enumerate(captured._recordings):
+        call = captured._facts[id(recording)]
+        steps = recording.program.describe()
+        kinds = Counter(kind for kind, _, _ in steps)
+        lines.append(f"recording {n + 1}: {kinds['host']} operators of PyTorch's, {kinds['assign']} assignments of grads, "
+                     f"{len(call.inputs)} inputs, {len(call.walked.guards)} guards; {recording.runs} replays, "
+                     f"{recording.abandoned} abandoned by a value that was read")
+        lines += [f"  {count} x {name}" for name, count in Counter(name for kind, name, _ in steps if kind == "host").most_common()]
+    if captured._misses:
+        lines.append("guards that failed last:")
+        lines += [f"  {miss}" for miss in captured._misses]
+    if captured._given_up:
+        lines.append(f"not captured: {captured._given_up}")
+    elif captured._refusal is not None:
+        lines.append(f"the last recording was refused: {captured._refusal}")
+    elif not captured._recordings:
+        lines.append("not recorded yet: the first two calls run as they are")
+    return "\n".join(lines)

@@ -1,0 +1,70 @@
+"""Methods of tensors that give their values to Python, or their addresses to others, without an operator that a recorder sees."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+
+from .refusal import Refused, is_library_file, user_line
+
+_METHODS = ("tolist", "numpy", "__array__", "__dlpack__", "data_ptr", "__repr__", "__str__", "__format__", "untyped_storage", "storage",
+            "share_memory_", "__reduce_ex__", "__deepcopy__", "register_hook", "register_post_accumulate_grad_hook")
+_lock = threading.Lock()
+_active: dict[int, Any] = {}  # by thread: the recorder
+_saved: dict[str, Any] = {}
+
+
+class Guarded:
+    """While it lasts, this thread's calls of such methods make the recorder refuse. Other threads' go on as they do."""
+
+    def __init__(self, recorder: Any):
+        self._recorder = recorder
+
+    def __enter__(self) -> None:
+        with _lock:
+            if not _active:
+                _patch()
+            _active[threading.get_ident()] = self._recorder
+
+    def __exit__(self, *_: Any) -> None:
+        with _lock:
+            del _active[threading.get_ident()]
+            if not _active:
+                _restore()
+
+
+def _patch() -> None:
+    for name in _METHODS:
+        _saved[name] = torch.Tensor.__dict__.get(name)
+        setattr(torch.Tensor, name, _guarded(name, getattr(torch.Tensor, name)))
+
+
+def _restore() -> None:
+    for name, method in _saved.items():
+        if method is None:
+            delattr(torch.Tensor, name)
+        else:
+            setattr(torch.Tensor, name, method)
+    _saved.clear()
+
+
+def _guarded(name: str, method: Any) -> Any:
+    def guarded(self, *args, **kwargs):
+        recorder = _active.get(threading.get_ident())
+        if recorder is not None and recorder.refusal is None and _is_users():
+            recorder.refusal = Refused(f"Tensor.{name}() gives away what a recorder can't follow: use operators, or return the tensor",
+                                       user_line())
+        return method(self, *args, **kwargs)
+
+    guarded.__name__ = name
+    guarded.__wrapped__ = method
+    return guarded
+
+
+def _is_users() -> bool:
+    # PyTorch's own Python code asks for addresses, too: to compare them.
+    import sys
+    frame = sys._getframe(2)
+    return not is_library_file(frame.f_code.co_filename)

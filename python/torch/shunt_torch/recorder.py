@@ -1,0 +1,249 @@
+"""Recorder: a TorchDispatchMode that writes the operators of a call into a program.
+
+Note [What a recorder must know]
+Operators below autograd are seen here, those of backward() and of optimisers too. Tensors are told by their storage and how they look
+at it, not by their Python objects: `x.data`, `detach()` and saved tensors are other objects over the same memory. A storage that is
+neither an input's nor made by a recorded operator is refused, since a replay wouldn't know where it comes from.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from . import _C
+from .refusal import Refused, from_optimizer, user_line
+
+# Arguments that an operator writes though its schema doesn't say so, by position.
+_UNANNOTATED_WRITES = {"aten::native_batch_norm": (3, 4), "aten::miopen_batch_norm": (3, 4), "aten::cudnn_batch_norm": (3, 4)}
+# Marks for profilers, without a meaning for what is computed.
+_MARKS = ("profiler::",)
+_PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+_ADVICE = {
+    "Adam": "pass fused=True", "AdamW": "pass fused=True", "Adagrad": "pass fused=True",
+    "SparseAdam": "it isn't supported", "LBFGS": "it isn't supported",
+}
+
+
+class Recorder(TorchDispatchMode):
+    """Records while it is active. After a refusal the rest of the call runs as it would without it.
+
+    `inputs`: the tensors that stand for the program's inputs, in order, with the path of each; `leaves`: positions of those
+    whose grads are watched.
+    """
+
+    def __init__(self, program: "_C.Program", inputs: list[tuple[str, torch.Tensor]], leaves: list[int]):
+        super().__init__()
+        self.program, self.inputs = program, inputs
+        self.refusal: Optional[Refused] = None
+        self.slots: dict[tuple, int] = {}  # by key
+        self.bases: dict[int, int] = {}  # a slot on each storage
+        self.outside: set[int] = set()  # storages of inputs
+        self.handles: list = []  # so that no address of a storage is used again while the call runs
+        self.writes: dict[int, int] = {}  # by storage of an input: how often an operator wrote it
+        self.touched = False  # something outside was written, or drawn
+        self.draws = False
+        self.foreign = False  # an operator that isn't PyTorch's
+        self.views: dict[int, int] = {}  # slots that are views, and what they are views of
+        for path, tensor in inputs:
+            slot = program.add_input()
+            key = _C.key_of(tensor)
+            if key is None:
+                raise Refused(f"{path} is a {tensor.layout} tensor, and only strided ones can be captured")
+            self.slots.setdefault(key, slot)
+            if key[0] not in self.bases:
+                self.bases[key[0]] = slot
+                self.handles.append(_C.Storage(tensor))
+            self.outside.add(key[0])
+        self.leaves = leaves
+        self.watch = _C.GradWatch([inputs[i][1] for i in leaves])
+
+    # --- the mode ---
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: Optional[dict] = None) -> Any:
+        kwargs = kwargs or {}
+        if self.refusal is not None:
+            return func(*args, **kwargs)
+        try:
+            if not isinstance(func, torch._ops.OpOverload):
+                raise Refused(f"{func} is no plain operator", user_line())
+            if func._schema.name.startswith(_MARKS):
+                return func(*args, **kwargs)
+            self.poll_grads()
+            call = self._prepare(func, args, kwargs)
+        except Refused as refusal:
+            self.refusal = refusal
+            return func(*args, **kwargs)
+        out = func(*args, **kwargs)
+        try:
+            self._record(call, out)
+        except Refused as refusal:
+            self.refusal = refusal
+        return out
+
+    def poll_grads(self) -> None:
+        """Records grads that were assigned since the last look, which no operator shows."""
+        for leaf, grad in self.watch.changes():
+            self.touched = True
+            if grad is None:
+                self.program.assign_grad(self.leaves[leaf], None)
+                continue
+            if grad.requires_grad:
+                raise Refused(f"the grad of {self.inputs[self.leaves[leaf]][0]} has a graph (create_graph=True)", user_line())
+            self.program.assign_grad(self.leaves[leaf], self.slot_of(grad))
+
+    # --- operators ---
+
+    def _prepare(self, func: Any, args: tuple, kwargs: dict) -> dict:
+        schema = func._schema
+        if torch.Tag.dynamic_output_shape in func.tags and not self._has_fixed_shape(schema.name, args):
+            raise Refused(f"the size of {schema.name}'s result depends on values", user_line())
+        written = []
+        for i, argument in enumerate(schema.arguments):
+            value = args[i] if i < len(args) else kwargs.get(argument.name)
+            if isinstance(value, torch.Generator):
+                raise Refused(f"{schema.name} draws from a generator of its own", user_line())
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                written += value if isinstance(value, (list, tuple)) else [value]
+        for i in _UNANNOTATED_WRITES.get(schema.name, ()):
+            if args[5] and args[i] is not None:  # in training
+                written.append(args[i])
+        written = [t for t in written if isinstance(t, torch.Tensor)]
+        template = tuple(self._template(a) for a in args), {k: self._template(v) for k, v in kwargs.items()}
+        before = [_C.key_of(t) for t in written]
+        if torch.Tag.inplace_view in func.tags and any(k[0] in self.outside for k in before):
+            raise Refused(f"{schema.name} changes sizes or strides of memory from outside", user_line())
+        where = user_line()
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            self.draws = self.touched = True
+        self.foreign |= func.namespace not in ("aten", "prims")
+        return {"func": func, "template": template, "written": written, "before": before, "where": where}
+
+    @staticmethod
+    def _has_fixed_shape(name: str, args: tuple) -> bool:
+        """Indices that are no masks give results of the same size each time; so do weights of the bins that are given."""
+        if name not in ("aten::index", "aten::_unsafe_index"):
+            return False
+        return not any(isinstance(i, torch.Tensor) and i.dtype in (torch.bool, torch.uint8) for i in args[1])
+
+    def _template(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return _C.Slot(self.slot_of(value))
+        if isinstance(value, (list, tuple)) and any(isinstance(v, torch.Tensor) for v in value):
+            return [self._template(v) for v in value]
+        return value
+
+    def slot_of(self, tensor: torch.Tensor) -> int:
+        """The slot of what a tensor shows; where it shows a known storage in a new way, that of a view of it."""
+        if type(tensor) not in _PLAIN:
+            raise Refused(f"a {type(tensor).__name__} is used, which is a subclass of Tensor", user_line())
+        if tensor.device.type != "cpu":
+            raise Refused(f"a tensor on {tensor.device} is used, and only the CPU's can be captured", user_line())
+        key = _C.key_of(tensor)
+        if key is None:
+            raise Refused(f"a {tensor.layout} tensor is used, and only strided ones can be captured", user_line())
+        slot = self.slots.get(key)
+        if slot is not None:
+            return slot
+        base = self.bases.get(key[0])
+        if base is None:
+            raise Refused(
+                "a tensor is used that is no argument, wasn't found in the function's variables, and wasn't made by an operator of the "
+                "call (torch.tensor, as_tensor, from_numpy make such ones; so do other threads): pass it as an argument", user_line())
+        if tensor.is_conj() or tensor.is_neg() or tensor.dtype != self._dtype_of(base):
+            raise Refused("memory is used as another dtype by other means than an operator", user_line())
+        slot = self.program.call("aten::as_strided", "", (_C.Slot(base), list(key[3]), list(key[4]), key[2]), {}, [[True]], user_line())[0]
+        self.slots[key] = slot
+        self.views[slot] = base
+        self._dtypes[slot] = tensor.dtype
+        return slot
+
+    _dtypes: dict[int, torch.dtype]
+
+    def _dtype_of(self, slot: int) -> torch.dtype:
+        if slot < len(self.inputs):
+            return self.inputs[slot][1].dtype
+        return self._dtypes[slot]
+
+    def __enter__(self):
+        self._dtypes = {}
+        return super().__enter__()
+
+    def _record(self, call: dict, out: Any) -> None:
+        func = call["func"]
+        schema = func._schema
+        self._note_writes(call)
+        outs = [out] if len(schema.returns) == 1 else list(out) if isinstance(out, (list, tuple)) else []
+        defined, tensors, read = [], [], None
+        for value in outs:
+            if isinstance(value, torch.Tensor):
+                defined.append([True])
+                tensors.append(value)
+            elif value is None:
+                defined.append([False])
+            elif isinstance(value, (list, tuple)) and all(v is None or isinstance(v, torch.Tensor) for v in value):
+                defined.append([v is not None for v in value])
+                tensors += [v for v in value if v is not None]
+            else:
+                defined.append([])
+                read = value
+        if torch.Tag.inplace_view in func.tags:
+            return self._changed_in_place(schema.name, call, tensors)
+        slots = self.program.call(schema.name, schema.overload_name, *call["template"], defined, call["where"])
+        if read is not None:
+            self._read(schema.name, read)
+        sources = [self._source(a) for a in call["template"][0][:1]]
+        is_view = any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
+        for slot, tensor in zip([s for s in slots if s >= 0], tensors):
+            self._add(slot, tensor)
+            if is_view and sources and sources[0] is not None:
+                self.views[slot] = sources[0]
+
+    @staticmethod
+    def _source(template: Any) -> Optional[int]:
+        return template.index if isinstance(template, _C.Slot) else None
+
+    def _add(self, slot: int, tensor: torch.Tensor) -> None:
+        key = _C.key_of(tensor)
+        if key is None:
+            raise Refused(f"a {tensor.layout} tensor is made, and only strided ones can be captured", user_line())
+        if key[0] not in self.bases:
+            self.bases[key[0]] = slot
+            self.handles.append(_C.Storage(tensor))
+        self.slots[key] = slot
+        self._dtypes[slot] = tensor.dtype
+
+    def _note_writes(self, call: dict) -> None:
+        for tensor, before in zip(call["written"], call["before"]):
+            storage = before[0]
+            if storage in self.outside:
+                self.writes[storage] = self.writes.get(storage, 0) + 1
+                self.touched = True
+            after = _C.key_of(tensor)
+            if after != before:
+                # An out= argument that was given its size. What looked at it before looks at it no longer.
+                if storage in self.outside:
+                    raise Refused(f"{call['func']} gives another size to memory from outside", user_line())
+                self.slots.pop(before, None)
+
+    def _changed_in_place(self, name: str, call: dict, tensors: list) -> None:
+        """unsqueeze_() and the like: nothing is computed, the tensor looks at its memory in another way."""
+        for before, tensor in zip(call["before"], call["written"]):
+            after = _C.key_of(tensor)
+            if after[0] != before[0] or name in ("aten::resize_", "aten::set_", "aten::resize_as_"):
+                raise Refused(f"{name} gives a tensor other memory", user_line())
+            self.slot_of(tensor)
+
+    def _read(self, name: str, value: Any) -> None:
+        optimizer = from_optimizer()
+        what = f"{name} gives Python the value {value!r}"
+        if optimizer:
+            advice = _ADVICE.get(optimizer, "use SGD, RMSprop, Adadelta, Rprop, Muon, or Adam, AdamW or Adagrad with fused=True")
+            raise Refused(f"{optimizer} reads a tensor's value ({what}): {advice}", user_line())
+        if not isinstance(value, bool):
+            raise Refused(f"{what}, and a replay would freeze it: keep it in a tensor", user_line())
+        if self.touched:
+            raise Refused(f"{what} after memory from outside was written or numbers were drawn: read it before that", user_line())
+        self.program.expect(value)

@@ -1,0 +1,121 @@
+"""What a captured call returns: which tensors of it a replay makes, and which are inputs themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from . import _C
+from .guard import is_value
+from .refusal import Refused
+
+
+class Holders:
+    """Tensors that may hold memory after a call, each counted once a storage."""
+
+    def __init__(self):
+        self._by_id: dict[int, torch.Tensor] = {}
+
+    def add(self, tensor: torch.Tensor) -> None:
+        self._by_id.setdefault(id(tensor), tensor)
+        if tensor._is_view() and tensor._base is not None:
+            self._by_id.setdefault(id(tensor._base), tensor._base)
+
+    def count(self, address: int) -> int:
+        return sum(1 for t in self._by_id.values() if _C.Storage(t).address == address)
+
+
+class Results:
+    """`template`: for _C.Result; `made`: the tensors that a replay makes, `made_slots` their slots; `view_slots`: slots that it has to
+    make as eager code does; `freed`: (position among made, node's name, message) of those whose graph is gone."""
+
+    def __init__(self, result: Any, inputs: list[torch.Tensor], recorder: Any):
+        self._inputs = {id(t): i for i, t in reversed(list(enumerate(inputs)))}
+        self._recorder = recorder
+        self._by_id: dict[int, int] = {}
+        self.made: list[torch.Tensor] = []
+        self.made_slots: list[int] = []
+        self.freed: list[tuple[int, str, str]] = []
+        self.template = self._parse(result, "the result")
+        self.view_slots = self._views()
+
+    def holders(self) -> Holders:
+        out = Holders()
+        for tensor in self.made:
+            out.add(tensor)
+        return out
+
+    def _parse(self, value: Any, path: str) -> Any:
+        if isinstance(value, torch.Tensor):
+            return self._tensor(value, path)
+        if type(value) is dict:
+            return {k: self._parse(v, f"{path}[{k!r}]") for k, v in value.items()}
+        if type(value) is list:
+            return [self._parse(v, f"{path}[{i}]") for i, v in enumerate(value)]
+        if isinstance(value, tuple) and not is_value(value):
+            items = [self._parse(v, f"{path}[{i}]") for i, v in enumerate(value)]
+            if type(value) is tuple:
+                # A pair that begins with a str would read as a literal.
+                return tuple(items)
+            return type(value)._make(items) if hasattr(value, "_make") else type(value)(items)
+        if is_value(value):
+            return ("literal", value)
+        raise Refused(f"{path} is a {type(value).__name__}, and results have to be tensors, numbers, strings, None, tuples, lists and dicts")
+
+    def _tensor(self, tensor: torch.Tensor, path: str) -> int:
+        if id(tensor) in self._inputs:
+            return -1 - self._inputs[id(tensor)]
+        if id(tensor) in self._by_id:
+            return self._by_id[id(tensor)]
+        slot = self._recorder.slot_of(tensor)
+        if slot < len(self._recorder.inputs):
+            # Another object that shows an input's memory as the input does: one of its own, as detach() gives.
+            slot = self._recorder.program.call("aten::detach", "", (_C.Slot(slot),), {}, [[True]], "")[0]
+        if slot in self.made_slots:
+            slot = self._recorder.program.call("aten::alias", "", (_C.Slot(slot),), {}, [[True]], "")[0]
+        index = len(self.made)
+        if tensor.requires_grad:
+            self._graph(tensor, path, index)
+        if tensor.is_leaf and (tensor.grad is not None or _C.hooks_of(tensor)):
+            raise Refused(f"{path} is a tensor made in the call with a grad or hooks")
+        self._by_id[id(tensor)] = index
+        self.made.append(tensor)
+        self.made_slots.append(slot)
+        return index
+
+    def _graph(self, tensor: torch.Tensor, path: str, index: int) -> None:
+        if tensor.grad_fn is None:
+            raise Refused(f"{path} is a leaf that was made in the call and requires grad")
+        message = freed_message(tensor.grad_fn)
+        if not message:
+            raise Refused(f"{path} has a graph that backward() could still go through: detach() it, or call backward() inside")
+        self.freed.append((index, tensor.grad_fn.name(), message))
+
+    def _views(self) -> list[int]:
+        out = []
+        for slot in self.made_slots:
+            while slot in self._recorder.views:
+                out.append(slot)
+                slot = self._recorder.views[slot]
+        return out
+
+
+def freed_message(node: Any) -> str:
+    """What backward() through a graph says that was freed; empty where nothing of it is."""
+    seen, stack = set(), [node]
+    while stack:
+        n = stack.pop()
+        if n is None or n in seen:
+            continue
+        seen.add(n)
+        for name in dir(n):
+            if not name.startswith("_saved_") and name != "saved_tensors":
+                continue
+            try:
+                getattr(n, name)
+            except RuntimeError as error:
+                if "freed" in str(error):
+                    return str(error)
+        stack += [f for f, _ in n.next_functions]
+    return ""

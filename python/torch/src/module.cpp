@@ -1,0 +1,92 @@
+// The extension shunt_torch._C.
+#include "recording.h"
+#include "tensors.h"
+#include "values.h"
+
+#include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/utils/pybind.h>
+
+namespace shunt_torch {
+namespace {
+
+// The path of each call: without pybind11's matching of overloads.
+PyObject* callRecordings(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 3 || !PyList_CheckExact(args[0])) {
+    PyErr_SetString(PyExc_TypeError, "call(recordings, args, kwargs)");
+    return nullptr;
+  }
+  try {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(args[0]); ++i) {
+      // A recording, kept alive, since another thread may change the list.
+      const auto object = py::reinterpret_borrow<py::object>(PyList_GET_ITEM(args[0], i));
+      PyObject* const out = object.cast<Recording&>().call(args[1], args[2]);
+      if (out != missed()) return out;
+      Py_DECREF(out);
+    }
+    return Py_NewRef(missed());
+  } catch (py::error_already_set& e) {
+    e.restore();
+    return nullptr;
+  } catch (...) {
+    torch::translate_exception_to_python(std::current_exception());
+    return nullptr;
+  }
+}
+
+PyMethodDef call_recordings = {"call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(callRecordings)), METH_FASTCALL,
+                               "call(recordings, args, kwargs): the result of the first recording whose guards hold, or MISSED"};
+
+}  // namespace
+}  // namespace shunt_torch
+
+PYBIND11_MODULE(_C, m) {
+  using namespace shunt_torch;
+  m.doc() = "Recordings of calls of PyTorch, and their replay. Internal to shunt_torch.";
+  m.attr("MISSED") = py::reinterpret_borrow<py::object>(missed());
+  m.attr("call") = py::reinterpret_steal<py::object>(PyCFunction_New(&call_recordings, nullptr));
+  m.def("same_value", [](py::object a, py::object b) { return isSameValue(a.ptr(), b.ptr()); });
+  m.def("key_of", &keyOf);
+  m.def("copy_inputs", &copyInputs);
+  m.def("same_storage_bytes", &sameStorageBytes);
+  m.def("same_bits", &sameBits);
+  m.def("hooks_of", &hooksOf);
+  m.def("surroundings_refusal", [] { return Surroundings::now().refusal(); });
+  py::class_<StorageHandle>(m, "Storage")
+      .def(py::init([](const at::Tensor& t) { return StorageHandle{t.storage()}; }))
+      .def_property_readonly("address", [](const StorageHandle& s) { return reinterpret_cast<uintptr_t>(s.storage.unsafeGetStorageImpl()); })
+      .def_property_readonly("uses", &StorageHandle::uses);
+  py::class_<GradWatch>(m, "GradWatch").def(py::init<std::vector<at::Tensor>>()).def("changes", &GradWatch::changes);
+  py::class_<Slot>(m, "Slot").def(py::init<int64_t>()).def_readonly("index", &Slot::index);
+  py::class_<Arguments, std::shared_ptr<Arguments>>(m, "Arguments")
+      .def(py::init<const py::tuple&, const py::dict&, const py::function&>())
+      .def_property_readonly("tensors", &Arguments::tensors)
+      .def_property_readonly("objects", &Arguments::objects)
+      .def("difference", &Arguments::difference);
+  py::class_<Result, std::shared_ptr<Result>>(m, "Result").def(py::init<const py::object&>());
+  py::class_<StateGuards, std::shared_ptr<StateGuards>>(m, "StateGuards")
+      .def(py::init<const py::list&, py::object>())
+      .def("first_failed", &StateGuards::firstFailed)
+      .def("__len__", &StateGuards::size);
+  py::class_<Program>(m, "Program")
+      .def("add_input", &Program::addInput)
+      .def("call", &Program::call)
+      .def("expect", &Program::expect)
+      .def("assign_grad", &Program::assignGrad)
+      .def("add_output", &Program::addOutput)
+      .def("finish", &Program::finish)
+      .def("describe", &Program::describe)
+      .def("__len__", &Program::steps);
+  py::class_<Recording, std::shared_ptr<Recording>>(m, "Recording")
+      .def(py::init<std::shared_ptr<Arguments>, std::shared_ptr<StateGuards>, py::list, std::vector<int64_t>>())
+      .def_property_readonly("program", &Recording::program, py::return_value_policy::reference_internal)
+      .def("set_versions", &Recording::setVersions)
+      .def("set_result", &Recording::setResult)
+      .def("add_freed_graph", &Recording::addFreedGraph)
+      .def("look", &Recording::look)
+      .def("difference", &Recording::difference)
+      .def("inputs_of", &Recording::inputsOf)
+      .def("replay", &Recording::replay)
+      .def_readwrite("runs", &Recording::runs)
+      .def_readwrite("check_at", &Recording::check_at)
+      .def_readonly("abandoned", &Recording::abandoned);
+}

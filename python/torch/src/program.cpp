@@ -1,0 +1,222 @@
+#include "program.h"
+
+#include <ATen/ScalarOps.h>
+#include <ATen/core/List.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/autograd/variable.h>
+#include <torch/csrc/jit/python/pybind_utils.h>
+
+#include <algorithm>
+
+namespace shunt_torch {
+
+int64_t Program::addInput() {
+  TORCH_CHECK(steps_.empty(), "all inputs come before the first operator");
+  ++inputs_;
+  return newSlot();
+}
+
+namespace {
+
+bool isTensorList(const c10::TypePtr& type, bool& of_optionals) {
+  c10::TypePtr t = type;
+  if (const auto optional = t->cast<c10::OptionalType>()) t = optional->getElementType();
+  const auto list = t->cast<c10::ListType>();
+  if (list == nullptr) return false;
+  const c10::TypePtr element = list->getElementType();
+  if (element->kind() == c10::TypeKind::TensorType) return of_optionals = false, true;
+  const auto optional = element->cast<c10::OptionalType>();
+  of_optionals = true;
+  return optional != nullptr && optional->getElementType()->kind() == c10::TypeKind::TensorType;
+}
+
+bool isTensor(const c10::TypePtr& type) {
+  if (const auto optional = type->cast<c10::OptionalType>()) return isTensor(optional->getElementType());
+  return type->kind() == c10::TypeKind::TensorType;
+}
+
+// A number in the place of a tensor, as operators of Python are given: it doesn't decide the dtype of a result.
+at::Tensor wrappedNumber(const py::handle& value) {
+  at::Tensor t;
+  if (PyBool_Check(value.ptr()))
+    t = at::scalar_to_tensor(at::Scalar(value.cast<bool>()));
+  else if (PyLong_Check(value.ptr()))
+    t = at::scalar_to_tensor(at::Scalar(value.cast<int64_t>()));
+  else
+    t = at::scalar_to_tensor(at::Scalar(value.cast<double>()));
+  t.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return t;
+}
+
+}  // namespace
+
+Program::Argument Program::argumentOf(const c10::Argument& schema, const py::handle& value) const {
+  const auto indexOf = [](const py::handle& o) {
+    if (o.is_none()) return int64_t{-1};
+    TORCH_CHECK(py::isinstance<Slot>(o), "a list of tensors has something else in it");
+    return o.cast<Slot>().index;
+  };
+  if (py::isinstance<Slot>(value)) return {Place::kSlot, {}, {value.cast<Slot>().index}};
+  bool of_optionals = false;
+  if (isTensorList(schema.type(), of_optionals) && !value.is_none()) {
+    Argument a{of_optionals ? Place::kOptionalList : Place::kList};
+    for (const py::handle& item : py::reinterpret_borrow<py::sequence>(value)) a.slots.push_back(indexOf(item));
+    return a;
+  }
+  if (isTensor(schema.type()) && (PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()))) return {Place::kLiteral, wrappedNumber(value)};
+  if (isTensor(schema.type()) && value.is_none() && schema.type()->kind() == c10::TypeKind::TensorType)
+    return {Place::kLiteral, at::Tensor()};
+  return {Place::kLiteral, torch::jit::toIValue(value, schema.type(), schema.N())};
+}
+
+std::vector<int64_t> Program::call(const std::string& name, const std::string& overload, const py::tuple& args, const py::dict& kwargs,
+                                   const std::vector<std::vector<bool>>& results, const std::string& where) {
+  Step s{Kind::kCall, overload.empty() ? name : name + '.' + overload, where};
+  s.op = c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), overload.c_str());
+  const c10::FunctionSchema& schema = s.op->schema();
+  for (size_t i = 0; i < schema.arguments().size(); ++i) {
+    const c10::Argument& a = schema.arguments()[i];
+    if (i < args.size())
+      s.arguments.push_back(argumentOf(a, args[i]));
+    else if (kwargs.contains(a.name().c_str()))
+      s.arguments.push_back(argumentOf(a, kwargs[a.name().c_str()]));
+    else {
+      TORCH_CHECK(a.default_value().has_value(), s.name, ": argument '", a.name(), "' is missing");
+      s.arguments.push_back({Place::kLiteral, *a.default_value()});
+    }
+  }
+  std::vector<int64_t> out;
+  for (const std::vector<bool>& of_return : results) {
+    s.results.emplace_back();
+    for (const bool defined : of_return) {
+      s.results.back().push_back(defined ? newSlot() : -1);
+      out.push_back(s.results.back().back());
+    }
+  }
+  steps_.push_back(std::move(s));
+  return out;
+}
+
+void Program::expect(bool value) { steps_.back().expected = value; }
+
+void Program::assignGrad(int64_t input, std::optional<int64_t> slot) {
+  Step s{Kind::kAssignGrad, "grad = ", ""};
+  s.input = input;
+  s.slot = slot.value_or(-1);
+  steps_.push_back(std::move(s));
+}
+
+void Program::addOutput(int64_t slot) { outputs_.push_back(slot); }
+
+std::vector<int64_t> Program::resultsOf(size_t step) const {
+  std::vector<int64_t> out;
+  for (const auto& of_return : steps_[step].results) out.insert(out.end(), of_return.begin(), of_return.end());
+  return out;
+}
+
+void Program::finish(const std::vector<int64_t>& views) {
+  std::vector<bool> is_view(slots_, false), seen(slots_, false);
+  for (const int64_t v : views) is_view[static_cast<size_t>(v)] = true;
+  for (const int64_t o : outputs_) seen[static_cast<size_t>(o)] = true;
+  // A caller holds the inputs in any case, and a run is given its own handles of them.
+  for (size_t i = 0; i < inputs_; ++i) seen[i] = true;
+  for (size_t i = steps_.size(); i-- > 0;) {
+    Step& s = steps_[i];
+    s.dead.clear();
+    const auto use = [&](int64_t slot) {
+      if (slot < 0 || seen[static_cast<size_t>(slot)]) return;
+      seen[static_cast<size_t>(slot)] = true;
+      s.dead.push_back(slot);
+    };
+    for (const Argument& a : s.arguments)
+      for (const int64_t slot : a.slots) use(slot);
+    use(s.slot);
+    for (const auto& of_return : s.results)
+      for (const int64_t slot : of_return) {
+        use(slot);
+        s.as_eager |= slot >= 0 && is_view[static_cast<size_t>(slot)];
+      }
+  }
+}
+
+void Program::callOperator(const Step& s, Run& run, torch::jit::Stack& stack) const {
+  stack.clear();
+  for (const Argument& a : s.arguments) {
+    const auto tensorOf = [&](int64_t slot) { return slot < 0 ? at::Tensor() : run.slots[static_cast<size_t>(slot)]; };
+    switch (a.place) {
+      case Place::kLiteral:
+        stack.push_back(a.literal);
+        break;
+      case Place::kSlot:
+        stack.emplace_back(run.slots[static_cast<size_t>(a.slots[0])]);
+        break;
+      case Place::kList: {
+        c10::List<at::Tensor> list;
+        list.reserve(a.slots.size());
+        for (const int64_t slot : a.slots) list.push_back(tensorOf(slot));
+        stack.emplace_back(std::move(list));
+        break;
+      }
+      case Place::kOptionalList: {
+        c10::List<std::optional<at::Tensor>> list;
+        list.reserve(a.slots.size());
+        for (const int64_t slot : a.slots) list.push_back(slot < 0 ? std::nullopt : std::optional(tensorOf(slot)));
+        stack.emplace_back(std::move(list));
+        break;
+      }
+    }
+  }
+  s.op->callBoxed(stack);
+}
+
+bool Program::run(Run& run) const {
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const c10::impl::ExcludeDispatchKeyGuard below_autocast(c10::autocast_dispatch_keyset);
+  const c10::impl::LocalDispatchKeySet below = c10::impl::tls_local_dispatch_key_set();
+  const c10::DispatchKeySet history = c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+  torch::jit::Stack stack;
+  run.slots.resize(slots_);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& s = steps_[i];
+    run.step = i;
+    if (s.kind == Kind::kAssignGrad) {
+      const auto input = static_cast<size_t>(s.input);
+      at::Tensor grad = s.slot < 0 ? at::Tensor() : run.slots[static_cast<size_t>(s.slot)];
+      if (run.grads != nullptr) {
+        (*run.grads)[input] = std::move(grad);
+        (*run.has_grad)[input] = true;
+      } else {
+        run.slots[input].mutable_grad() = std::move(grad);
+      }
+    } else {
+      if (s.as_eager) {
+        const c10::impl::ForceDispatchKeyGuard with_views(below.included_, below.excluded_ - history);
+        callOperator(s, run, stack);
+      } else {
+        callOperator(s, run, stack);
+      }
+      if (s.expected && *s.expected != (stack[0].isBool() ? stack[0].toBool() : stack[0].toScalar().to<bool>())) return false;
+      for (size_t r = 0; r < s.results.size(); ++r) {
+        const std::vector<int64_t>& slots = s.results[r];
+        if (stack[r].isTensor()) {
+          if (slots[0] >= 0) run.slots[static_cast<size_t>(slots[0])] = std::move(stack[r]).toTensor();
+        } else if (stack[r].isTensorList()) {
+          const auto list = stack[r].toTensorList();
+          for (size_t k = 0; k < slots.size(); ++k)
+            if (slots[k] >= 0) run.slots[static_cast<size_t>(slots[k])] = list.get(k);
+        }
+      }
+    }
+    for (const int64_t dead : s.dead) run.slots[static_cast<size_t>(dead)].reset();
+  }
+  return true;
+}
+
+py::list Program::describe() const {
+  py::list out;
+  for (const Step& s : steps_) out.append(py::make_tuple(s.kind == Kind::kCall ? "host" : "assign", s.name, s.where));
+  return out;
+}
+
+}  // namespace shunt_torch

@@ -1,0 +1,91 @@
+// Program: the operators of a recorded call, called again through PyTorch's dispatcher, below autograd.
+//
+// Note [Slots]
+// A program computes with numbered tensors, its slots. The first are its inputs; each operator fills new ones. An operator
+// that writes in place fills a slot with the tensor that it wrote. A slot is emptied after its last use, so that memory
+// is used again as it is in eager code.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shunt_torch {
+
+/// Stands for a slot in the arguments of Program::call.
+struct Slot {
+  int64_t index;
+};
+
+class Program {
+ public:
+  /// A new input. All are added before the first operator.
+  int64_t addInput();
+  size_t inputs() const { return inputs_; }
+  size_t slots() const { return slots_; }
+  size_t steps() const { return steps_.size(); }
+
+  /// An operator by its name, "aten::add", and overload, "Tensor". In `args` and `kwargs` a Slot stands for a tensor. Returns the
+  /// slot of each result, those of lists one after the other; -1 for an undefined tensor, as `results`, the recorded ones, say.
+  std::vector<int64_t> call(const std::string& name, const std::string& overload, const py::tuple& args, const py::dict& kwargs,
+                            const std::vector<std::vector<bool>>& results, const std::string& where);
+  /// That the last operator's result, a bool or number, is this one; another one ends the run.
+  void expect(bool value);
+  /// Gives input `input` the grad in this slot, or None.
+  void assignGrad(int64_t input, std::optional<int64_t> slot);
+  /// An output; it lives on after a run.
+  void addOutput(int64_t slot);
+  /// After all is added: finds out when slots are emptied. `views`: slots that operators have to make as eager code does, with
+  /// what a view knows of its base.
+  void finish(const std::vector<int64_t>& views);
+
+  struct Run {
+    std::vector<at::Tensor> slots;    // inputs first; outputs are there after the run
+    std::vector<at::Tensor>* grads = nullptr;  // where set: grads go there, by input, and not to the inputs
+    std::vector<bool>* has_grad = nullptr;
+    size_t step = 0;                  // the one that ran last
+  };
+  /// False where an expected value was another one: nothing outside was written before that.
+  bool run(Run& run) const;
+  /// "aten::mm", and where it was recorded: for messages.
+  const std::string& nameOf(size_t step) const { return steps_[step].name; }
+  const std::string& whereOf(size_t step) const { return steps_[step].where; }
+  const std::vector<int64_t>& outputs() const { return outputs_; }
+  /// Slots that a step fills, in order.
+  std::vector<int64_t> resultsOf(size_t step) const;
+  py::list describe() const;
+
+ private:
+  enum class Kind : uint8_t { kCall, kAssignGrad };
+  enum class Place : uint8_t { kLiteral, kSlot, kList, kOptionalList };
+  struct Argument {
+    Place place;
+    c10::IValue literal = {};
+    std::vector<int64_t> slots = {};  // -1: None
+  };
+  struct Step {
+    Kind kind;
+    std::string name, where;
+    std::optional<c10::OperatorHandle> op = {};
+    std::vector<Argument> arguments = {};
+    std::vector<std::vector<int64_t>> results = {};  // by return; -1: undefined
+    std::vector<int64_t> dead = {};
+    std::optional<bool> expected = {};
+    bool as_eager = false;  // a view for outside
+    int64_t input = -1, slot = -1;  // of kAssignGrad
+  };
+  Argument argumentOf(const c10::Argument& schema, const py::handle& value) const;
+  void callOperator(const Step& s, Run& run, torch::jit::Stack& stack) const;
+  int64_t newSlot() { return static_cast<int64_t>(slots_++); }
+  std::vector<Step> steps_;
+  std::vector<int64_t> outputs_;
+  size_t inputs_ = 0, slots_ = 0;
+};
+
+}  // namespace shunt_torch

@@ -1,0 +1,137 @@
+#include "recording.h"
+
+#include "freed_graph.h"
+#include "values.h"
+
+#include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+
+namespace shunt_torch {
+
+Recording::Recording(std::shared_ptr<Arguments> arguments, std::shared_ptr<StateGuards> state, py::list captured,
+                     std::vector<int64_t> grad_of)
+    : arguments_(std::move(arguments)), state_(std::move(state)), grad_of_(std::move(grad_of)), surroundings_(Surroundings::now()) {
+  for (const py::handle& t : captured) captured_.push_back(py::reinterpret_borrow<py::object>(t));
+}
+
+void Recording::addFreedGraph(size_t output, std::string name, std::string message) {
+  freed_.push_back({output, std::move(name), std::move(message)});
+}
+
+void Recording::look(const std::vector<py::object>& inputs) {
+  std::vector<at::Tensor> tensors;
+  for (const py::object& o : inputs) {
+    tensors_.emplace_back(o.ptr());
+    tensors.push_back(THPVariable_Unpack(o.ptr()));
+  }
+  sharing_ = SharingGuard(tensors);
+}
+
+// Grads are fetched where they lie, since eager code makes a new one in each call. The objects of inputs are what a result can be;
+// of a grad it is null.
+bool Recording::gather(PyObject* args, PyObject* kwargs, std::vector<PyObject*>& objects, std::vector<at::Tensor>& inputs) const {
+  if (!arguments_->match(args, kwargs, objects)) return false;
+  for (size_t i = 0; i < captured_.size(); ++i) objects.push_back(grad_of_[i] < 0 ? captured_[i].ptr() : nullptr);
+  const size_t arguments = objects.size() - captured_.size();
+  for (size_t i = 0; i < objects.size(); ++i) {
+    if (objects[i] != nullptr) {
+      inputs.push_back(THPVariable_Unpack(objects[i]));
+      continue;
+    }
+    const at::Tensor& owner = inputs[static_cast<size_t>(grad_of_[i - arguments])];
+    const at::Tensor& grad = owner.grad();
+    if (!grad.defined()) return false;
+    inputs.push_back(grad);
+  }
+  return true;
+}
+
+PyObject* Recording::call(PyObject* args, PyObject* kwargs) {
+  const auto miss = [] { return Py_NewRef(missed()); };
+  if (runs == check_at || !(surroundings_ == Surroundings::now())) return miss();
+  std::vector<PyObject*> objects;
+  Program::Run run;
+  run.slots.reserve(program_.slots());
+  if (!gather(args, kwargs, objects, run.slots) || state_->firstFailed() >= 0) return miss();
+  for (size_t i = 0; i < objects.size(); ++i)
+    if (objects[i] != nullptr && !tensors_[i].holds(objects[i])) return miss();
+  if (!sharing_.holds(run.slots)) return miss();
+  bool complete = false;
+  // The program runs on handles of its own, so what other threads do to the objects meanwhile doesn't matter.
+  const std::vector<at::Tensor> inputs(run.slots.begin(), run.slots.begin() + static_cast<ptrdiff_t>(program_.inputs()));
+  const auto bump = [&](bool all) {
+    for (size_t i = 0; all && i < versions_.size(); ++i)
+      for (int64_t n = 0; n < versions_[i] && !inputs[i].is_inference(); ++n) inputs[i].unsafeGetTensorImpl()->bump_version();
+  };
+  try {
+    const py::gil_scoped_release no_gil;
+    complete = program_.run(run);
+  } catch (...) {
+    bump(true);  // at most what eager code would have: written memory must not look unwritten
+    throw;
+  }
+  if (!complete) {
+    ++abandoned;
+    return miss();
+  }
+  bump(true);
+  std::vector<at::Tensor> made;
+  for (const int64_t slot : program_.outputs()) made.push_back(run.slots[static_cast<size_t>(slot)]);
+  for (const Freed& f : freed_) setFreedGraph(made[f.output], f.name, f.message);
+  ++runs;
+  return result_->build(made, objects).release().ptr();
+}
+
+std::string Recording::difference(const py::tuple& args, const py::dict& kwargs, const py::function& describe_state) {
+  if (std::string d = surroundings_.difference(Surroundings::now()); !d.empty()) return d;
+  if (std::string d = arguments_->difference(args, kwargs); !d.empty()) return d;
+  std::vector<PyObject*> objects;
+  std::vector<at::Tensor> inputs;
+  if (!gather(args.ptr(), kwargs.ptr(), objects, inputs)) return "a grad is None that was a tensor";
+  if (const int64_t i = state_->firstFailed(); i >= 0) return describe_state(i).cast<std::string>();
+  for (size_t i = 0; i < objects.size(); ++i) {
+    if (objects[i] == nullptr || tensors_[i].holds(objects[i])) continue;
+    return "input " + std::to_string(i) + ": " + tensors_[i].difference(objects[i]);
+  }
+  if (!sharing_.holds(inputs)) return "other inputs share memory than when the call was recorded";
+  return "";
+}
+
+py::object Recording::inputsOf(const py::tuple& args, const py::dict& kwargs) const {
+  std::vector<PyObject*> objects;
+  std::vector<at::Tensor> inputs;
+  if (!(surroundings_ == Surroundings::now()) || !gather(args.ptr(), kwargs.ptr(), objects, inputs) || state_->firstFailed() >= 0)
+    return py::none();
+  for (size_t i = 0; i < objects.size(); ++i)
+    if (objects[i] != nullptr && !tensors_[i].holds(objects[i])) return py::none();
+  if (!sharing_.holds(inputs)) return py::none();
+  py::list out;
+  for (const at::Tensor& t : inputs) out.append(py::reinterpret_steal<py::object>(THPVariable_Wrap(t)));
+  return out;
+}
+
+py::tuple Recording::replay(const std::vector<at::Tensor>& inputs) const {
+  Program::Run run;
+  run.slots = inputs;
+  std::vector<at::Tensor> grads(inputs.size());
+  std::vector<bool> has_grad(inputs.size(), false);
+  run.grads = &grads;
+  run.has_grad = &has_grad;
+  bool complete = false;
+  {
+    const py::gil_scoped_release no_gil;
+    complete = program_.run(run);
+  }
+  py::list made;
+  py::dict by_input;
+  for (const int64_t slot : program_.outputs())
+    made.append(complete ? py::reinterpret_steal<py::object>(THPVariable_Wrap(run.slots[static_cast<size_t>(slot)])) : py::none());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (has_grad[i])
+      by_input[py::int_(i)] = grads[i].defined() ? py::reinterpret_steal<py::object>(THPVariable_Wrap(grads[i])) : py::none();
+  return py::make_tuple(complete, made, by_input);
+}
+
+}  // namespace shunt_torch

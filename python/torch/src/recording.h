@@ -1,0 +1,60 @@
+// Recording: one recorded call, the guards under which it stands for another, and its replay.
+#pragma once
+
+#include "program.h"
+#include "state_guards.h"
+#include "structure.h"
+#include "surroundings.h"
+#include "tensor_guard.h"
+
+#include <memory>
+
+namespace shunt_torch {
+
+class Recording {
+ public:
+  /// `captured`: the tensors found in places of the function's, which become inputs behind those of the arguments; each has the input
+  /// whose grad it is, or -1: such a one is read from there in each call.
+  Recording(std::shared_ptr<Arguments> arguments, std::shared_ptr<StateGuards> state, py::list captured, std::vector<int64_t> grad_of);
+  Program& program() { return program_; }
+  /// What an input's version grows by in a call.
+  void setVersions(std::vector<int64_t> versions) { versions_ = std::move(versions); }
+  void setResult(std::shared_ptr<Result> result) { result_ = std::move(result); }
+  /// Output `output` comes back with a graph that was freed.
+  void addFreedGraph(size_t output, std::string name, std::string message);
+  /// Taken before the call is recorded.
+  void look(const std::vector<py::object>& inputs);
+
+  /// The result of a call; missed() where a guard doesn't hold or a check is due. `kwargs` may be null.
+  PyObject* call(PyObject* args, PyObject* kwargs);
+  /// Which guard doesn't hold, for people; empty where all do.
+  std::string difference(const py::tuple& args, const py::dict& kwargs, const py::function& describe_state);
+  /// The inputs of such a call, in order; None where its guards don't hold.
+  py::object inputsOf(const py::tuple& args, const py::dict& kwargs) const;
+  /// Runs on other inputs, and returns (whether it came to the end, outputs, {input: grad}).
+  py::tuple replay(const std::vector<at::Tensor>& inputs) const;
+
+  uint64_t runs = 0;        // replays for calls
+  uint64_t abandoned = 0;   // in the middle, by a value that was expected
+  uint64_t check_at = 0;    // the number of runs before the next check
+
+ private:
+  bool gather(PyObject* args, PyObject* kwargs, std::vector<PyObject*>& objects, std::vector<at::Tensor>& inputs) const;
+  std::shared_ptr<Arguments> arguments_;
+  std::shared_ptr<StateGuards> state_;
+  std::vector<py::object> captured_;
+  std::vector<int64_t> grad_of_;
+  Surroundings surroundings_;
+  std::vector<TensorGuard> tensors_;
+  SharingGuard sharing_;
+  Program program_;
+  std::vector<int64_t> versions_;
+  std::shared_ptr<Result> result_;
+  struct Freed {
+    size_t output;
+    std::string name, message;
+  };
+  std::vector<Freed> freed_;
+};
+
+}  // namespace shunt_torch

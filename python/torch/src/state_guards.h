@@ -1,0 +1,49 @@
+// StateGuards: what a recording found behind names in Python, compared again before each replay.
+//
+// Note [Flat guards]
+// Each guard looks at one object, its owner, which the guard keeps alive: that this dict has that object under this key.
+// That the owner is still what a name leads to is the business of guards before it in the list, so no path is walked.
+// Guards of one dict stand together. CPython up to 3.11 counts the changes of a dict, so a dict that hasn't changed
+// since its guards last held is passed by.
+#pragma once
+
+#include <torch/csrc/utils/pybind.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace shunt_torch {
+
+class StateGuards {
+ public:
+  /// `guards`: tuples (kind, owner, key, expected, by_value, path), see shunt_torch/guard.py, which has the meaning of
+  /// each kind, and `missing`, the object that stands for an attribute that isn't there.
+  StateGuards(const py::list& guards, py::object missing);
+  /// The position of the first guard that doesn't hold, or -1. Runs no code of the user's.
+  int64_t firstFailed() const;
+  size_t size() const { return guards_.size(); }
+
+ private:
+  enum class Kind : uint8_t { kItem, kMissing, kKeys, kIndex, kLength, kCell, kEmptyCell, kAttribute, kTypeAttribute, kSet };
+  struct Guard {
+    Kind kind;
+    bool by_value;
+    py::object owner, key, expected;
+    Py_ssize_t number = 0;  // index or length
+  };
+  struct Group {
+    size_t begin, end;
+    PyObject* dict;  // or null
+    mutable uint64_t version = 0;
+  };
+  static Kind kindOf(const std::string& name);
+  bool holds(const Guard& g) const;
+  static bool isExpected(const Guard& g, PyObject* got);
+  bool holdsType(const Guard& g) const;
+
+  std::vector<Guard> guards_;
+  std::vector<Group> groups_;
+  py::object missing_;
+};
+
+}  // namespace shunt_torch

@@ -1,0 +1,64 @@
+// The arguments and the result of a captured call: containers with tensors, numbers and other objects in them.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <string>
+#include <vector>
+
+namespace shunt_torch {
+
+/// The arguments of a call as they were when it was recorded. Tuples, lists and dicts are taken apart, by their exact types;
+/// values have to be the same values, other objects the same objects.
+class Arguments {
+ public:
+  /// `is_value`: called for what isn't a tensor or a container; whether it counts by value.
+  Arguments(const py::tuple& args, const py::dict& kwargs, const py::function& is_value);
+  /// Whether another call has the same arguments but for its tensors, which are added to `tensors`, in order.
+  bool match(PyObject* args, PyObject* kwargs, std::vector<PyObject*>& tensors) const;
+  /// The first place that differs, for people: "args[1]: expected 3, got 4". Empty where match() is true.
+  std::string difference(const py::tuple& args, const py::dict& kwargs) const;
+  /// The tensors of the recorded call, and their places.
+  const std::vector<std::pair<std::string, py::object>>& tensors() const { return tensors_; }
+  /// Objects that count by identity, and their places.
+  const std::vector<std::pair<std::string, py::object>>& objects() const { return objects_; }
+
+ private:
+  enum class Kind : uint8_t { kTensor, kValue, kObject, kTuple, kList, kDict };
+  struct Node {
+    Kind kind;
+    std::string path;
+    py::object object;  // the value or object; the type of a container or tensor
+    std::vector<py::object> keys = {};
+    std::vector<Node> children = {};
+  };
+  Node build(const std::string& path, const py::handle& object, const py::function& is_value);
+  const Node* firstDifference(const Node& n, PyObject* got, std::vector<PyObject*>& tensors, PyObject** at) const;
+  std::vector<Node> roots_;
+  std::vector<std::pair<std::string, py::object>> tensors_, objects_;
+};
+
+/// How the result of a call is put together from what a replay has made.
+class Result {
+ public:
+  /// `example`: the recorded result, in which each tensor stands as an int: n for the n-th made by the call, -1 - n for the
+  /// n-th input itself. Other objects are in it as literals, wrapped: ("literal", object).
+  explicit Result(const py::object& example);
+  py::object build(const std::vector<at::Tensor>& made, const std::vector<PyObject*>& inputs) const;
+
+ private:
+  enum class Kind : uint8_t { kMade, kInput, kLiteral, kTuple, kNamedTuple, kList, kDict };
+  struct Node {
+    Kind kind;
+    int64_t index = 0;
+    py::object object = {};
+    std::vector<py::object> keys = {};
+    std::vector<Node> children = {};
+  };
+  static Node parse(const py::handle& example);
+  static py::object build(const Node& n, const std::vector<at::Tensor>& made, const std::vector<PyObject*>& inputs);
+  Node root_;
+};
+
+}  // namespace shunt_torch

@@ -1,0 +1,63 @@
+// TensorGuard: what of a tensor besides its elements decides what operators do with it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <string>
+#include <vector>
+
+namespace shunt_torch {
+
+class TensorGuard {
+ public:
+  /// `tensor` is a Python object; it has to have a storage on the CPU.
+  explicit TensorGuard(PyObject* tensor);
+  bool holds(PyObject* tensor) const;
+  /// What differs, for people: "sizes: expected [3, 4], got [3, 5]". Empty where holds() is true.
+  std::string difference(PyObject* tensor) const;
+
+ private:
+  struct GradLayout {
+    bool defined = false;
+    c10::DispatchKeySet keys;
+    at::ScalarType dtype = at::kFloat;
+    std::vector<int64_t> sizes, strides;
+    bool requires_grad = false;
+    bool holds(const at::Tensor& grad) const;
+  };
+  bool holdsGrad(const at::Tensor& t) const;
+  PyTypeObject* type_;
+  c10::DispatchKeySet keys_;
+  at::ScalarType dtype_;
+  std::vector<int64_t> sizes_, strides_;
+  int64_t offset_;
+  bool requires_grad_, is_leaf_, retains_grad_;
+  size_t hooks_;
+  GradLayout grad_;
+};
+
+/// Hooks on a tensor: its own, those of its accumulation, and those after it.
+size_t hooksOf(const at::Tensor& t);
+
+/// Which of the inputs share a storage, or overlap in other memory.
+class SharingGuard {
+ public:
+  SharingGuard() = default;
+  explicit SharingGuard(const std::vector<at::Tensor>& inputs);
+  /// Compared with the storages of the last call first: those that are the same ones share what they shared.
+  bool holds(const std::vector<at::Tensor>& inputs) const;
+
+ private:
+  struct Range {
+    const void* storage;
+    uintptr_t begin, end;
+    bool operator==(const Range&) const = default;
+  };
+  static std::vector<Range> rangesOf(const std::vector<at::Tensor>& inputs);
+  static std::vector<int32_t> patternOf(const std::vector<Range>& ranges);
+  std::vector<int32_t> pattern_;
+  mutable std::vector<Range> last_;
+};
+
+}  // namespace shunt_torch
