@@ -21,6 +21,8 @@ shunt_packages=("${shunt_library_packages[@]}" "${shunt_test_packages[@]}")
 # What making packages adds (tests/packages).
 shunt_package_packages=(dpkg-dev file binutils)
 shunt_libtorch_packages=(libtorch-dev g++)
+# What shunt_torch and its tests add; PyTorch itself is no package of Debian's that would do (tests/torch/environment).
+shunt_torch_packages=(python3 python3-venv python3-dev)
 # What bench/run adds, and bench/bars to that: it builds one of the tests, diff_test, and counts instructions with valgrind.
 shunt_bench_packages=(libbenchmark-dev)
 shunt_bars_packages=(g++ libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev valgrind)

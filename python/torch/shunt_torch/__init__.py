@@ -1,7 +1,16 @@
-"""Captured calls of PyTorch on the CPU, by Shunt."""
+"""Shunt inside of PyTorch: functions captured once and run as plans.
 
-import torch  # its libraries, before the extension's
+Importing it imports torch, checks that it is the version for which the extension was built, and loads libshunt.
+"""
 
-from .capture import CheckFailed, capture
+from shunt_torch._load import check_torch as _check_torch
+from shunt_torch._load import load_libshunt as _load_libshunt
 
-__all__ = ["CheckFailed", "capture"]
+_check_torch()
+_load_libshunt()
+
+from shunt_torch import _C  # noqa: E402, F401  needs both libraries
+from shunt_torch._build import VERSION as __version__  # noqa: E402
+from shunt_torch.capture import CheckFailed, capture  # noqa: E402
+
+__all__ = ["CheckFailed", "__version__", "capture"]

@@ -3,6 +3,8 @@
 #include "tensors.h"
 #include "values.h"
 
+#include <shunt/shunt.h>
+#include <shunt/version.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
 
@@ -39,9 +41,12 @@ PyMethodDef call_recordings = {"call", reinterpret_cast<PyCFunction>(reinterpret
 }  // namespace
 }  // namespace shunt_torch
 
-PYBIND11_MODULE(_C, m) {
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   using namespace shunt_torch;
   m.doc() = "Recordings of calls of PyTorch, and their replay. Internal to shunt_torch.";
+  m.def(
+      "runtime_version", [] { return shunt::ones({1}).item<float>() == 1.0f ? std::string(SHUNT_VERSION) : std::string(); },
+      "The version of Shunt, after a first call of libshunt.");
   m.attr("MISSED") = py::reinterpret_borrow<py::object>(missed());
   m.attr("call") = py::reinterpret_steal<py::object>(PyCFunction_New(&call_recordings, nullptr));
   m.def("same_value", [](py::object a, py::object b) { return isSameValue(a.ptr(), b.ptr()); });
