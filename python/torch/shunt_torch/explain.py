@@ -11,11 +11,14 @@ def explain(captured: Any) -> str:
              f"{captured._eager} calls run as they are"]
     for n, recording in enumerate(captured._recordings):
         call = captured._facts[id(recording)]
-        steps = recording.program.describe()
+        steps = recording.describe()
         kinds = Counter(kind for kind, _, _ in steps)
-        lines.append(f"recording {n + 1}: {kinds['host']} operators of PyTorch's, {kinds['assign']} assignments of grads, "
+        lines.append(f"recording {n + 1}: {kinds['host']} operators of PyTorch's, {kinds['view']} views that need no call, "
+                     f"{kinds['assign']} assignments of grads, "
                      f"{len(call.inputs)} inputs, {len(call.walked.guards)} guards; {recording.runs} replays, "
                      f"{recording.abandoned} abandoned by a value that was read")
+        if call.no_plan:
+            lines.append(f"  without a plan: {call.no_plan}")
         lines += [f"  {count} x {name}" for name, count in Counter(name for kind, name, _ in steps if kind == "host").most_common()]
     if captured._misses:
         lines.append("guards that failed last:")

@@ -173,18 +173,32 @@ class RecordedCall:
         return 1 + explained.count(handle.address)
 
     def _compare_replay(self, results: Results) -> None:
+        """Replays on copies of the state before the call: by the program, whose difference refuses, then by the plan."""
+        again, for_plan = _C.copy_inputs(self.copies), _C.copy_inputs(self.copies)
+        what = self._difference(results, self.copies, plain=True)
+        if what:
+            raise Refused(f"a replay of the operators gives other values than the function: {what}")
+        self.no_plan = self._on_generator(lambda: self.recording.make_plan(again))
+        if not self.no_plan:
+            self.no_plan = self._difference(results, for_plan, plain=False)
+            if self.no_plan:
+                self.recording.drop_plan()
+
+    def _difference(self, results: Results, copies: list, plain: bool) -> str:
+        after = torch.get_rng_state()
+        (complete, *replayed), drawn = self._on_generator(lambda: (self.recording.replay(copies, plain), torch.get_rng_state()))
+        if not complete:
+            return "a value that was read is another one"
+        return difference(replayed, results.made, copies, self.inputs) or ("" if torch.equal(drawn, after) else "the generator's state")
+
+    def _on_generator(self, run: Callable) -> Any:
+        """Runs with the generator's state of before the call, and puts back that of after it."""
         after = torch.get_rng_state()
         torch.set_rng_state(self.generator)
         try:
-            complete, *replayed = self.recording.replay(self.copies)
-            drawn = torch.get_rng_state()
+            return run()
         finally:
             torch.set_rng_state(after)
-        what = difference(replayed, results.made, self.copies, self.inputs) if complete else "a value that was read is another one"
-        if not what and not torch.equal(drawn, after):
-            what = "the generator's state"
-        if what:
-            raise Refused(f"a replay of the operators gives other values than the function: {what}")
 
 
 def _short(value: Any) -> str:

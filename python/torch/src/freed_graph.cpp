@@ -12,7 +12,9 @@ class FreedGraph : public torch::autograd::Node {
  public:
   FreedGraph(std::string name, std::string message) : name_(std::move(name)), message_(std::move(message)) {}
   std::string name() const override { return name_; }
-  torch::autograd::variable_list apply(torch::autograd::variable_list&&) override { throw std::runtime_error(message_); }
+  torch::autograd::variable_list apply(torch::autograd::variable_list&&) override {
+    throw std::runtime_error(message_);
+  }
 
  private:
   std::string name_, message_;

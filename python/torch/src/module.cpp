@@ -35,8 +35,9 @@ PyObject* callRecordings(PyObject*, PyObject* const* args, Py_ssize_t n) {
   }
 }
 
-PyMethodDef call_recordings = {"call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(callRecordings)), METH_FASTCALL,
-                               "call(recordings, args, kwargs): the result of the first recording whose guards hold, or MISSED"};
+PyMethodDef call_recordings = {
+    "call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(callRecordings)), METH_FASTCALL,
+    "call(recordings, args, kwargs): the result of the first recording whose guards hold, or MISSED"};
 
 }  // namespace
 }  // namespace shunt_torch
@@ -45,7 +46,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   using namespace shunt_torch;
   m.doc() = "Recordings of calls of PyTorch, and their replay. Internal to shunt_torch.";
   m.def(
-      "runtime_version", [] { return shunt::ones({1}).item<float>() == 1.0f ? std::string(SHUNT_VERSION) : std::string(); },
+      "runtime_version",
+      [] { return shunt::ones({1}).item<float>() == 1.0f ? std::string(SHUNT_VERSION) : std::string(); },
       "The version of Shunt, after a first call of libshunt.");
   m.attr("MISSED") = py::reinterpret_borrow<py::object>(missed());
   m.attr("call") = py::reinterpret_steal<py::object>(PyCFunction_New(&call_recordings, nullptr));
@@ -58,7 +60,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("surroundings_refusal", [] { return Surroundings::now().refusal(); });
   py::class_<StorageHandle>(m, "Storage")
       .def(py::init([](const at::Tensor& t) { return StorageHandle{t.storage()}; }))
-      .def_property_readonly("address", [](const StorageHandle& s) { return reinterpret_cast<uintptr_t>(s.storage.unsafeGetStorageImpl()); })
+      .def_property_readonly(
+          "address",
+          [](const StorageHandle& s) { return reinterpret_cast<uintptr_t>(s.storage.unsafeGetStorageImpl()); })
       .def_property_readonly("uses", &StorageHandle::uses);
   py::class_<GradWatch>(m, "GradWatch").def(py::init<std::vector<at::Tensor>>()).def("changes", &GradWatch::changes);
   py::class_<Slot>(m, "Slot").def(py::init<int64_t>()).def_readonly("index", &Slot::index);
@@ -90,7 +94,11 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("look", &Recording::look)
       .def("difference", &Recording::difference)
       .def("inputs_of", &Recording::inputsOf)
-      .def("replay", &Recording::replay)
+      .def("replay", &Recording::replay, py::arg("inputs"), py::arg("plain") = false)
+      .def("make_plan", &Recording::makePlan)
+      .def("drop_plan", &Recording::dropPlan)
+      .def_property_readonly("has_plan", &Recording::hasPlan)
+      .def("describe", &Recording::describe)
       .def_readwrite("runs", &Recording::runs)
       .def_readwrite("check_at", &Recording::check_at)
       .def_readonly("abandoned", &Recording::abandoned);

@@ -64,14 +64,16 @@ Program::Argument Program::argumentOf(const c10::Argument& schema, const py::han
     for (const py::handle& item : py::reinterpret_borrow<py::sequence>(value)) a.slots.push_back(indexOf(item));
     return a;
   }
-  if (isTensor(schema.type()) && (PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()))) return {Place::kLiteral, wrappedNumber(value)};
+  if (isTensor(schema.type()) && (PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr())))
+    return {Place::kLiteral, wrappedNumber(value)};
   if (isTensor(schema.type()) && value.is_none() && schema.type()->kind() == c10::TypeKind::TensorType)
     return {Place::kLiteral, at::Tensor()};
   return {Place::kLiteral, torch::jit::toIValue(value, schema.type(), schema.N())};
 }
 
-std::vector<int64_t> Program::call(const std::string& name, const std::string& overload, const py::tuple& args, const py::dict& kwargs,
-                                   const std::vector<std::vector<bool>>& results, const std::string& where) {
+std::vector<int64_t> Program::call(const std::string& name, const std::string& overload, const py::tuple& args,
+                                   const py::dict& kwargs, const std::vector<std::vector<bool>>& results,
+                                   const std::string& where) {
   Step s{Kind::kCall, overload.empty() ? name : name + '.' + overload, where};
   s.op = c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), overload.c_str());
   const c10::FunctionSchema& schema = s.op->schema();
@@ -140,16 +142,18 @@ void Program::finish(const std::vector<int64_t>& views) {
   }
 }
 
-void Program::callOperator(const Step& s, Run& run, torch::jit::Stack& stack) const {
-  stack.clear();
-  for (const Argument& a : s.arguments) {
-    const auto tensorOf = [&](int64_t slot) { return slot < 0 ? at::Tensor() : run.slots[static_cast<size_t>(slot)]; };
+torch::jit::Stack Program::stackOf(size_t step, const std::vector<at::Tensor>& tensors,
+                                   const std::vector<int64_t>& outs) const {
+  torch::jit::Stack stack;
+  stack.reserve(steps_[step].arguments.size() + outs.size());
+  const auto tensorOf = [&](int64_t slot) { return slot < 0 ? at::Tensor() : tensors[static_cast<size_t>(slot)]; };
+  for (const Argument& a : steps_[step].arguments) {
     switch (a.place) {
       case Place::kLiteral:
         stack.push_back(a.literal);
         break;
       case Place::kSlot:
-        stack.emplace_back(run.slots[static_cast<size_t>(a.slots[0])]);
+        stack.emplace_back(tensorOf(a.slots[0]));
         break;
       case Place::kList: {
         c10::List<at::Tensor> list;
@@ -167,7 +171,8 @@ void Program::callOperator(const Step& s, Run& run, torch::jit::Stack& stack) co
       }
     }
   }
-  s.op->callBoxed(stack);
+  for (const int64_t slot : outs) stack.emplace_back(tensorOf(slot));
+  return stack;
 }
 
 bool Program::run(Run& run) const {
@@ -190,13 +195,15 @@ bool Program::run(Run& run) const {
         run.slots[input].mutable_grad() = std::move(grad);
       }
     } else {
+      stack = stackOf(i, run.slots);
       if (s.as_eager) {
         const c10::impl::ForceDispatchKeyGuard with_views(below.included_, below.excluded_ - history);
-        callOperator(s, run, stack);
+        s.op->callBoxed(stack);
       } else {
-        callOperator(s, run, stack);
+        s.op->callBoxed(stack);
       }
-      if (s.expected && *s.expected != (stack[0].isBool() ? stack[0].toBool() : stack[0].toScalar().to<bool>())) return false;
+      if (s.expected && *s.expected != (stack[0].isBool() ? stack[0].toBool() : stack[0].toScalar().to<bool>()))
+        return false;
       for (size_t r = 0; r < s.results.size(); ++r) {
         const std::vector<int64_t>& slots = s.results[r];
         if (stack[r].isTensor()) {
@@ -208,6 +215,7 @@ bool Program::run(Run& run) const {
         }
       }
     }
+    if (run.keep) continue;
     for (const int64_t dead : s.dead) run.slots[static_cast<size_t>(dead)].reset();
   }
   return true;

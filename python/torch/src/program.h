@@ -1,9 +1,9 @@
 // Program: the operators of a recorded call, called again through PyTorch's dispatcher, below autograd.
 //
 // Note [Slots]
-// A program computes with numbered tensors, its slots. The first are its inputs; each operator fills new ones. An operator
-// that writes in place fills a slot with the tensor that it wrote. A slot is emptied after its last use, so that memory
-// is used again as it is in eager code.
+// A program computes with numbered tensors, its slots. The first are its inputs; each operator fills new ones. An
+// operator that writes in place fills a slot with the tensor that it wrote. A slot is emptied after its last use, so
+// that memory is used again as it is in eager code.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -31,25 +31,28 @@ class Program {
   size_t slots() const { return slots_; }
   size_t steps() const { return steps_.size(); }
 
-  /// An operator by its name, "aten::add", and overload, "Tensor". In `args` and `kwargs` a Slot stands for a tensor. Returns the
-  /// slot of each result, those of lists one after the other; -1 for an undefined tensor, as `results`, the recorded ones, say.
-  std::vector<int64_t> call(const std::string& name, const std::string& overload, const py::tuple& args, const py::dict& kwargs,
-                            const std::vector<std::vector<bool>>& results, const std::string& where);
+  /// An operator by its name, "aten::add", and overload, "Tensor". In `args` and `kwargs` a Slot stands for a tensor.
+  /// Returns the slot of each result, those of lists one after the other; -1 for an undefined tensor, as `results`, the
+  /// recorded ones, say.
+  std::vector<int64_t> call(const std::string& name, const std::string& overload, const py::tuple& args,
+                            const py::dict& kwargs, const std::vector<std::vector<bool>>& results,
+                            const std::string& where);
   /// That the last operator's result, a bool or number, is this one; another one ends the run.
   void expect(bool value);
   /// Gives input `input` the grad in this slot, or None.
   void assignGrad(int64_t input, std::optional<int64_t> slot);
   /// An output; it lives on after a run.
   void addOutput(int64_t slot);
-  /// After all is added: finds out when slots are emptied. `views`: slots that operators have to make as eager code does, with
-  /// what a view knows of its base.
+  /// After all is added: finds out when slots are emptied. `views`: slots that operators have to make as eager code
+  /// does, with what a view knows of its base.
   void finish(const std::vector<int64_t>& views);
 
   struct Run {
-    std::vector<at::Tensor> slots;    // inputs first; outputs are there after the run
+    std::vector<at::Tensor> slots;             // inputs first; outputs are there after the run
     std::vector<at::Tensor>* grads = nullptr;  // where set: grads go there, by input, and not to the inputs
     std::vector<bool>* has_grad = nullptr;
-    size_t step = 0;                  // the one that ran last
+    bool keep = false;  // no slot is emptied
+    size_t step = 0;    // the one that ran last
   };
   /// False where an expected value was another one: nothing outside was written before that.
   bool run(Run& run) const;
@@ -59,9 +62,13 @@ class Program {
   const std::vector<int64_t>& outputs() const { return outputs_; }
   /// Slots that a step fills, in order.
   std::vector<int64_t> resultsOf(size_t step) const;
+  /// The arguments of a step, as its operator is called with: tensors by slot, then those of `outs`.
+  torch::jit::Stack stackOf(size_t step, const std::vector<at::Tensor>& tensors,
+                            const std::vector<int64_t>& outs = {}) const;
   py::list describe() const;
 
  private:
+  friend class Plan;
   enum class Kind : uint8_t { kCall, kAssignGrad };
   enum class Place : uint8_t { kLiteral, kSlot, kList, kOptionalList };
   struct Argument {
@@ -77,11 +84,10 @@ class Program {
     std::vector<std::vector<int64_t>> results = {};  // by return; -1: undefined
     std::vector<int64_t> dead = {};
     std::optional<bool> expected = {};
-    bool as_eager = false;  // a view for outside
+    bool as_eager = false;          // a view for outside
     int64_t input = -1, slot = -1;  // of kAssignGrad
   };
   Argument argumentOf(const c10::Argument& schema, const py::handle& value) const;
-  void callOperator(const Step& s, Run& run, torch::jit::Stack& stack) const;
   int64_t newSlot() { return static_cast<int64_t>(slots_++); }
   std::vector<Step> steps_;
   std::vector<int64_t> outputs_;

@@ -12,7 +12,10 @@ namespace shunt_torch {
 
 Recording::Recording(std::shared_ptr<Arguments> arguments, std::shared_ptr<StateGuards> state, py::list captured,
                      std::vector<int64_t> grad_of)
-    : arguments_(std::move(arguments)), state_(std::move(state)), grad_of_(std::move(grad_of)), surroundings_(Surroundings::now()) {
+    : arguments_(std::move(arguments)),
+      state_(std::move(state)),
+      grad_of_(std::move(grad_of)),
+      surroundings_(Surroundings::now()) {
   for (const py::handle& t : captured) captured_.push_back(py::reinterpret_borrow<py::object>(t));
 }
 
@@ -29,9 +32,10 @@ void Recording::look(const std::vector<py::object>& inputs) {
   sharing_ = SharingGuard(tensors);
 }
 
-// Grads are fetched where they lie, since eager code makes a new one in each call. The objects of inputs are what a result can be;
-// of a grad it is null.
-bool Recording::gather(PyObject* args, PyObject* kwargs, std::vector<PyObject*>& objects, std::vector<at::Tensor>& inputs) const {
+// Grads are fetched where they lie, since eager code makes a new one in each call. The objects of inputs are what a
+// result can be; of a grad it is null.
+bool Recording::gather(PyObject* args, PyObject* kwargs, std::vector<PyObject*>& objects,
+                       std::vector<at::Tensor>& inputs) const {
   if (!arguments_->match(args, kwargs, objects)) return false;
   for (size_t i = 0; i < captured_.size(); ++i) objects.push_back(grad_of_[i] < 0 ? captured_[i].ptr() : nullptr);
   const size_t arguments = objects.size() - captured_.size();
@@ -48,37 +52,48 @@ bool Recording::gather(PyObject* args, PyObject* kwargs, std::vector<PyObject*>&
   return true;
 }
 
+bool Recording::runProgram(std::vector<at::Tensor> inputs, std::vector<at::Tensor>& made,
+                           std::vector<at::Tensor>* grads, std::vector<bool>* has_grad, bool plain) const {
+  if (plan_ != nullptr && !plain) {
+    Plan::Run run{inputs, grads, has_grad};
+    const bool complete = plan_->run(run);
+    made = std::move(run.outputs);
+    return complete;
+  }
+  Program::Run run{std::move(inputs), grads, has_grad};
+  const py::gil_scoped_release no_gil;
+  const bool complete = program_.run(run);
+  for (const int64_t slot : program_.outputs()) made.push_back(run.slots[static_cast<size_t>(slot)]);
+  return complete;
+}
+
 PyObject* Recording::call(PyObject* args, PyObject* kwargs) {
   const auto miss = [] { return Py_NewRef(missed()); };
   if (runs == check_at || !(surroundings_ == Surroundings::now())) return miss();
   std::vector<PyObject*> objects;
-  Program::Run run;
-  run.slots.reserve(program_.slots());
-  if (!gather(args, kwargs, objects, run.slots) || state_->firstFailed() >= 0) return miss();
+  std::vector<at::Tensor> inputs;
+  if (!gather(args, kwargs, objects, inputs) || state_->firstFailed() >= 0) return miss();
   for (size_t i = 0; i < objects.size(); ++i)
     if (objects[i] != nullptr && !tensors_[i].holds(objects[i])) return miss();
-  if (!sharing_.holds(run.slots)) return miss();
-  bool complete = false;
-  // The program runs on handles of its own, so what other threads do to the objects meanwhile doesn't matter.
-  const std::vector<at::Tensor> inputs(run.slots.begin(), run.slots.begin() + static_cast<ptrdiff_t>(program_.inputs()));
-  const auto bump = [&](bool all) {
-    for (size_t i = 0; all && i < versions_.size(); ++i)
-      for (int64_t n = 0; n < versions_[i] && !inputs[i].is_inference(); ++n) inputs[i].unsafeGetTensorImpl()->bump_version();
+  if (!sharing_.holds(inputs)) return miss();
+  // Also where an operator throws: memory that was written must not look unwritten.
+  const auto bump = [&] {
+    for (size_t i = 0; i < versions_.size(); ++i)
+      for (int64_t n = 0; n < versions_[i]; ++n) inputs[i].unsafeGetTensorImpl()->bump_version();
   };
+  std::vector<at::Tensor> made;
+  bool complete = false;
   try {
-    const py::gil_scoped_release no_gil;
-    complete = program_.run(run);
+    complete = runProgram(inputs, made, nullptr, nullptr, false);
   } catch (...) {
-    bump(true);  // at most what eager code would have: written memory must not look unwritten
+    bump();
     throw;
   }
   if (!complete) {
     ++abandoned;
     return miss();
   }
-  bump(true);
-  std::vector<at::Tensor> made;
-  for (const int64_t slot : program_.outputs()) made.push_back(run.slots[static_cast<size_t>(slot)]);
+  bump();
   for (const Freed& f : freed_) setFreedGraph(made[f.output], f.name, f.message);
   ++runs;
   return result_->build(made, objects).release().ptr();
@@ -102,7 +117,8 @@ std::string Recording::difference(const py::tuple& args, const py::dict& kwargs,
 py::object Recording::inputsOf(const py::tuple& args, const py::dict& kwargs) const {
   std::vector<PyObject*> objects;
   std::vector<at::Tensor> inputs;
-  if (!(surroundings_ == Surroundings::now()) || !gather(args.ptr(), kwargs.ptr(), objects, inputs) || state_->firstFailed() >= 0)
+  if (!(surroundings_ == Surroundings::now()) || !gather(args.ptr(), kwargs.ptr(), objects, inputs) ||
+      state_->firstFailed() >= 0)
     return py::none();
   for (size_t i = 0; i < objects.size(); ++i)
     if (objects[i] != nullptr && !tensors_[i].holds(objects[i])) return py::none();
@@ -112,26 +128,31 @@ py::object Recording::inputsOf(const py::tuple& args, const py::dict& kwargs) co
   return out;
 }
 
-py::tuple Recording::replay(const std::vector<at::Tensor>& inputs) const {
-  Program::Run run;
-  run.slots = inputs;
-  std::vector<at::Tensor> grads(inputs.size());
+py::tuple Recording::replay(const std::vector<at::Tensor>& inputs, bool plain) const {
+  std::vector<at::Tensor> grads(inputs.size()), made;
   std::vector<bool> has_grad(inputs.size(), false);
-  run.grads = &grads;
-  run.has_grad = &has_grad;
-  bool complete = false;
-  {
-    const py::gil_scoped_release no_gil;
-    complete = program_.run(run);
-  }
-  py::list made;
+  const bool complete = runProgram(inputs, made, &grads, &has_grad, plain);
   py::dict by_input;
-  for (const int64_t slot : program_.outputs())
-    made.append(complete ? py::reinterpret_steal<py::object>(THPVariable_Wrap(run.slots[static_cast<size_t>(slot)])) : py::none());
   for (size_t i = 0; i < inputs.size(); ++i)
     if (has_grad[i])
-      by_input[py::int_(i)] = grads[i].defined() ? py::reinterpret_steal<py::object>(THPVariable_Wrap(grads[i])) : py::none();
-  return py::make_tuple(complete, made, by_input);
+      by_input[py::int_(i)] =
+          grads[i].defined() ? py::reinterpret_steal<py::object>(THPVariable_Wrap(grads[i])) : py::none();
+  py::list outputs;
+  for (const at::Tensor& t : made) outputs.append(py::reinterpret_steal<py::object>(THPVariable_Wrap(t)));
+  return py::make_tuple(complete, outputs, by_input);
+}
+
+std::string Recording::makePlan(const std::vector<at::Tensor>& inputs) {
+  std::vector<at::Tensor> grads(inputs.size());
+  std::vector<bool> has_grad(inputs.size(), false);
+  Program::Run run{inputs, &grads, &has_grad, /*keep=*/true};
+  {
+    const py::gil_scoped_release no_gil;
+    if (!program_.run(run)) return "a value that was read is another one";
+  }
+  std::string why;
+  plan_ = Plan::make(program_, run.slots, why);
+  return why;
 }
 
 }  // namespace shunt_torch

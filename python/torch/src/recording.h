@@ -1,6 +1,7 @@
 // Recording: one recorded call, the guards under which it stands for another, and its replay.
 #pragma once
 
+#include "plan.h"
 #include "program.h"
 #include "state_guards.h"
 #include "structure.h"
@@ -13,9 +14,10 @@ namespace shunt_torch {
 
 class Recording {
  public:
-  /// `captured`: the tensors found in places of the function's, which become inputs behind those of the arguments; each has the input
-  /// whose grad it is, or -1: such a one is read from there in each call.
-  Recording(std::shared_ptr<Arguments> arguments, std::shared_ptr<StateGuards> state, py::list captured, std::vector<int64_t> grad_of);
+  /// `captured`: the tensors found in places of the function's, which become inputs behind those of the arguments; each
+  /// has the input whose grad it is, or -1: such a one is read from there in each call.
+  Recording(std::shared_ptr<Arguments> arguments, std::shared_ptr<StateGuards> state, py::list captured,
+            std::vector<int64_t> grad_of);
   Program& program() { return program_; }
   /// What an input's version grows by in a call.
   void setVersions(std::vector<int64_t> versions) { versions_ = std::move(versions); }
@@ -31,12 +33,19 @@ class Recording {
   std::string difference(const py::tuple& args, const py::dict& kwargs, const py::function& describe_state);
   /// The inputs of such a call, in order; None where its guards don't hold.
   py::object inputsOf(const py::tuple& args, const py::dict& kwargs) const;
-  /// Runs on other inputs, and returns (whether it came to the end, outputs, {input: grad}).
-  py::tuple replay(const std::vector<at::Tensor>& inputs) const;
+  /// Runs on other inputs, and returns (whether it came to the end, outputs, {input: grad}). `plain`: by the program,
+  /// not the plan.
+  py::tuple replay(const std::vector<at::Tensor>& inputs, bool plain) const;
+  /// Makes the plan, from a run of the program on these inputs, which it writes. Returns why there is none, or an empty
+  /// string.
+  std::string makePlan(const std::vector<at::Tensor>& inputs);
+  void dropPlan() { plan_ = nullptr; }
+  bool hasPlan() const { return plan_ != nullptr; }
+  py::list describe() const { return plan_ != nullptr ? plan_->describe() : program_.describe(); }
 
-  uint64_t runs = 0;        // replays for calls
-  uint64_t abandoned = 0;   // in the middle, by a value that was expected
-  uint64_t check_at = 0;    // the number of runs before the next check
+  uint64_t runs = 0;       // replays for calls
+  uint64_t abandoned = 0;  // in the middle, by a value that was expected
+  uint64_t check_at = 0;   // the number of runs before the next check
 
  private:
   bool gather(PyObject* args, PyObject* kwargs, std::vector<PyObject*>& objects, std::vector<at::Tensor>& inputs) const;
@@ -47,7 +56,10 @@ class Recording {
   Surroundings surroundings_;
   std::vector<TensorGuard> tensors_;
   SharingGuard sharing_;
+  bool runProgram(std::vector<at::Tensor> inputs, std::vector<at::Tensor>& made, std::vector<at::Tensor>* grads,
+                  std::vector<bool>* has_grad, bool plain) const;
   Program program_;
+  std::shared_ptr<Plan> plan_;
   std::vector<int64_t> versions_;
   std::shared_ptr<Result> result_;
   struct Freed {

@@ -1,10 +1,10 @@
 // StateGuards: what a recording found behind names in Python, compared again before each replay.
 //
 // Note [Flat guards]
-// Each guard looks at one object, its owner, which the guard keeps alive: that this dict has that object under this key.
-// That the owner is still what a name leads to is the business of guards before it in the list, so no path is walked.
-// Guards of one dict stand together. CPython up to 3.11 counts the changes of a dict, so a dict that hasn't changed
-// since its guards last held is passed by.
+// Each guard looks at one object, its owner, which the guard keeps alive: that this dict has that object under this
+// key. That the owner is still what a name leads to is the business of guards before it in the list, so no path is
+// walked. Guards of one dict stand together. CPython up to 3.11 counts the changes of a dict, so a dict that hasn't
+// changed since its guards last held is passed by.
 #pragma once
 
 #include <torch/csrc/utils/pybind.h>
@@ -24,7 +24,18 @@ class StateGuards {
   size_t size() const { return guards_.size(); }
 
  private:
-  enum class Kind : uint8_t { kItem, kMissing, kKeys, kIndex, kLength, kCell, kEmptyCell, kAttribute, kTypeAttribute, kSet };
+  enum class Kind : uint8_t {
+    kItem,
+    kMissing,
+    kKeys,
+    kIndex,
+    kLength,
+    kCell,
+    kEmptyCell,
+    kAttribute,
+    kTypeAttribute,
+    kSet
+  };
   struct Guard {
     Kind kind;
     bool by_value;

@@ -71,7 +71,8 @@ const Arguments::Node* Arguments::firstDifference(const Node& n, PyObject* got, 
       const auto size = static_cast<size_t>(PySequence_Fast_GET_SIZE(got));
       if (size != n.children.size()) return &n;
       for (size_t i = 0; i < size; ++i)
-        if (const Node* d = firstDifference(n.children[i], PySequence_Fast_GET_ITEM(got, static_cast<Py_ssize_t>(i)), tensors, at))
+        if (const Node* d =
+                firstDifference(n.children[i], PySequence_Fast_GET_ITEM(got, static_cast<Py_ssize_t>(i)), tensors, at))
           return d;
       *at = got;
       return nullptr;
@@ -106,7 +107,8 @@ std::string Arguments::difference(const py::tuple& args, const py::dict& kwargs)
   if (n == nullptr) n = firstDifference(roots_[1], kwargs.ptr(), tensors, &at);
   if (n == nullptr) return "";
   const auto nameOf = [](PyObject* type) { return reinterpret_cast<PyTypeObject*>(type)->tp_name; };
-  if (n->kind == Kind::kTensor) return n->path + ": expected a " + nameOf(n->object.ptr()) + ", got " + representation(at);
+  if (n->kind == Kind::kTensor)
+    return n->path + ": expected a " + nameOf(n->object.ptr()) + ", got " + representation(at);
   if (n->kind == Kind::kValue || n->kind == Kind::kObject)
     return n->path + ": expected " + representation(n->object.ptr()) + ", got " + representation(at);
   return n->path + ": expected a " + nameOf(n->object.ptr()) + " of " + std::to_string(n->children.size()) +

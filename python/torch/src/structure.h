@@ -9,8 +9,8 @@
 
 namespace shunt_torch {
 
-/// The arguments of a call as they were when it was recorded. Tuples, lists and dicts are taken apart, by their exact types;
-/// values have to be the same values, other objects the same objects.
+/// The arguments of a call as they were when it was recorded. Tuples, lists and dicts are taken apart, by their exact
+/// types; values have to be the same values, other objects the same objects.
 class Arguments {
  public:
   /// `is_value`: called for what isn't a tensor or a container; whether it counts by value.
@@ -42,8 +42,8 @@ class Arguments {
 /// How the result of a call is put together from what a replay has made.
 class Result {
  public:
-  /// `example`: the recorded result, in which each tensor stands as an int: n for the n-th made by the call, -1 - n for the
-  /// n-th input itself. Other objects are in it as literals, wrapped: ("literal", object).
+  /// `example`: the recorded result, in which each tensor stands as an int: n for the n-th made by the call, -1 - n for
+  /// the n-th input itself. Other objects are in it as literals, wrapped: ("literal", object).
   explicit Result(const py::object& example);
   py::object build(const std::vector<at::Tensor>& made, const std::vector<PyObject*>& inputs) const;
 

@@ -37,19 +37,62 @@ int64_t precisionOf(const at::Context& context, at::Float32Backend backend, at::
 }
 
 enum Setting : size_t {
-  kGradMode, kForwardGrad, kInference, kAutocastDtype, kAutocastCache, kDispatchModes, kFunctionModes, kFunctionState,
-  kAnomaly, kAnomalyNan, kSavedHooks, kObservers, kDefaultDtype, kDeterministic, kFill, kMatmul, kMkldnn, kMkldnnDeterministic,
-  kNnpack, kFlash, kMath, kThreads, kFloatControl, kMkldnnMatmul, kMkldnnConv, kReducedMath
+  kGradMode,
+  kForwardGrad,
+  kInference,
+  kAutocastDtype,
+  kAutocastCache,
+  kDispatchModes,
+  kFunctionModes,
+  kFunctionState,
+  kAnomaly,
+  kAnomalyNan,
+  kSavedHooks,
+  kObservers,
+  kDefaultDtype,
+  kDeterministic,
+  kFill,
+  kMatmul,
+  kMkldnn,
+  kMkldnnDeterministic,
+  kNnpack,
+  kFlash,
+  kMath,
+  kThreads,
+  kFloatControl,
+  kMkldnnMatmul,
+  kMkldnnConv,
+  kReducedMath
 };
 
 }  // namespace
 
-const std::array<const char*, Surroundings::kSettings> Surroundings::kNames = {
-    "grad mode", "forward grad", "inference mode", "autocast's dtype", "autocast's cache", "active TorchDispatchModes",
-    "active TorchFunctionModes", "__torch_function__", "anomaly mode", "anomaly mode's check for nan", "saved-tensor hooks",
-    "profilers", "default dtype", "deterministic algorithms", "filling of uninitialized memory", "float32 matmul precision",
-    "oneDNN", "deterministic oneDNN", "NNPACK", "flash attention", "math attention", "threads", "floating-point control",
-    "oneDNN's matmul precision", "oneDNN's convolution precision", "reduced precision of math attention"};
+const std::array<const char*, Surroundings::kSettings> Surroundings::kNames = {"grad mode",
+                                                                               "forward grad",
+                                                                               "inference mode",
+                                                                               "autocast's dtype",
+                                                                               "autocast's cache",
+                                                                               "active TorchDispatchModes",
+                                                                               "active TorchFunctionModes",
+                                                                               "__torch_function__",
+                                                                               "anomaly mode",
+                                                                               "anomaly mode's check for nan",
+                                                                               "saved-tensor hooks",
+                                                                               "profilers",
+                                                                               "default dtype",
+                                                                               "deterministic algorithms",
+                                                                               "filling of uninitialized memory",
+                                                                               "float32 matmul precision",
+                                                                               "oneDNN",
+                                                                               "deterministic oneDNN",
+                                                                               "NNPACK",
+                                                                               "flash attention",
+                                                                               "math attention",
+                                                                               "threads",
+                                                                               "floating-point control",
+                                                                               "oneDNN's matmul precision",
+                                                                               "oneDNN's convolution precision",
+                                                                               "reduced precision of math attention"};
 
 Surroundings Surroundings::now() {
   Surroundings s;
@@ -90,7 +133,8 @@ Surroundings Surroundings::now() {
 std::string Surroundings::refusal() const {
   const auto& v = settings_;
   if (v[kDispatchModes] != 0) return "a TorchDispatchMode is active";
-  if (v[kFunctionModes] != 0) return "a TorchFunctionMode is active (torch.set_default_device and `with torch.device` are such)";
+  if (v[kFunctionModes] != 0)
+    return "a TorchFunctionMode is active (torch.set_default_device and `with torch.device` are such)";
   if (v[kFunctionState] != 0) return "__torch_function__ is disabled here";
   if (v[kAnomaly] != 0) return "anomaly mode is on";
   if (v[kSavedHooks] != 0) return "saved-tensor hooks are active";
@@ -105,8 +149,8 @@ std::string Surroundings::difference(const Surroundings& got) const {
     if (settings_[i] != got.settings_[i])
       out << kNames[i] << ": expected " << settings_[i] << ", got " << got.settings_[i];
   if (out.tellp() == 0 && !(*this == got))
-    out << "thread-local dispatch keys: expected " << included_ << " without " << excluded_ << ", got " << got.included_ << " without "
-        << got.excluded_;
+    out << "thread-local dispatch keys: expected " << included_ << " without " << excluded_ << ", got " << got.included_
+        << " without " << got.excluded_;
   return out.str();
 }
 

@@ -1,7 +1,7 @@
 #include "tensor_guard.h"
 
-#include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -92,7 +92,9 @@ std::string TensorGuard::difference(PyObject* o) const {
   return out.str();
 }
 
-SharingGuard::SharingGuard(const std::vector<at::Tensor>& inputs) : last_(rangesOf(inputs)) { pattern_ = patternOf(last_); }
+SharingGuard::SharingGuard(const std::vector<at::Tensor>& inputs) : last_(rangesOf(inputs)) {
+  pattern_ = patternOf(last_);
+}
 
 std::vector<SharingGuard::Range> SharingGuard::rangesOf(const std::vector<at::Tensor>& inputs) {
   std::vector<Range> out;

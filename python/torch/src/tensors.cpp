@@ -21,8 +21,8 @@ py::tuple tupleOf(c10::IntArrayRef values) {
 py::object keyOf(const at::Tensor& t) {
   if (!t.has_storage() || t.is_sparse() || t.is_mkldnn() || t.layout() != at::kStrided) return py::none();
   const auto storage = reinterpret_cast<uintptr_t>(t.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
-  return py::make_tuple(storage, static_cast<int>(t.scalar_type()), t.storage_offset(), tupleOf(t.sizes()), tupleOf(t.strides()),
-                        t.is_conj(), t.is_neg());
+  return py::make_tuple(storage, static_cast<int>(t.scalar_type()), t.storage_offset(), tupleOf(t.sizes()),
+                        tupleOf(t.strides()), t.is_conj(), t.is_neg());
 }
 
 std::vector<at::Tensor> copyInputs(const std::vector<at::Tensor>& inputs) {
@@ -34,13 +34,13 @@ std::vector<at::Tensor> copyInputs(const std::vector<at::Tensor>& inputs) {
     const auto [it, is_new] = copies.try_emplace(storage.unsafeGetStorageImpl());
     if (is_new) {
       const size_t bytes = storage.nbytes();
-      it->second = c10::Storage(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
-                                                                     storage.allocator() != nullptr ? storage.allocator() : c10::GetAllocator(at::kCPU),
-                                                                     storage.resizable()));
+      it->second = c10::Storage(c10::make_intrusive<c10::StorageImpl>(
+          c10::StorageImpl::use_byte_size_t(), bytes,
+          storage.allocator() != nullptr ? storage.allocator() : c10::GetAllocator(at::kCPU), storage.resizable()));
       if (bytes != 0) std::memcpy(it->second.mutable_data(), storage.data(), bytes);
     }
-    c10::intrusive_ptr<c10::TensorImpl> impl =
-        t.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), /*allow_tensor_metadata_change=*/true);
+    c10::intrusive_ptr<c10::TensorImpl> impl = t.unsafeGetTensorImpl()->shallow_copy_and_detach(
+        c10::VariableVersion(0), /*allow_tensor_metadata_change=*/true);
     impl->set_storage_keep_dtype(it->second);
     out.emplace_back(std::move(impl));
   }
@@ -53,8 +53,8 @@ bool sameStorageBytes(const at::Tensor& a, const at::Tensor& b) {
 }
 
 bool sameBits(const at::Tensor& a, const at::Tensor& b) {
-  if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes() || a.strides() != b.strides() || a.is_conj() != b.is_conj() ||
-      a.is_neg() != b.is_neg())
+  if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes() || a.strides() != b.strides() ||
+      a.is_conj() != b.is_conj() || a.is_neg() != b.is_neg())
     return false;
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const at::Tensor x = a.contiguous(), y = b.contiguous();
@@ -71,7 +71,8 @@ py::list GradWatch::changes() {
     const at::Tensor& grad = leaves_[i].grad();
     if (grad.unsafeGetTensorImpl() == seen_[i].unsafeGetTensorImpl()) continue;
     seen_[i] = grad;
-    out.append(py::make_tuple(i, grad.defined() ? py::reinterpret_steal<py::object>(THPVariable_Wrap(grad)) : py::none()));
+    out.append(
+        py::make_tuple(i, grad.defined() ? py::reinterpret_steal<py::object>(THPVariable_Wrap(grad)) : py::none()));
   }
   return out;
 }

@@ -9,8 +9,8 @@
 
 namespace shunt_torch {
 
-/// (storage, dtype, offset, sizes, strides, keys): two tensors with the same key are the same elements seen the same way. The
-/// storage is an address; None where there is none (sparse tensors).
+/// (storage, dtype, offset, sizes, strides, keys): two tensors with the same key are the same elements seen the same
+/// way. The storage is an address; None where there is none (sparse tensors).
 py::object keyOf(const at::Tensor& t);
 /// Handles on the storage alone.
 struct StorageHandle {

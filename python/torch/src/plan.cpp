@@ -1,0 +1,178 @@
+#include "plan.h"
+
+#include "plan_builder.h"
+
+#include <ATen/EmptyTensor.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/variable.h>
+
+namespace shunt_torch {
+
+struct Plan::Context {
+  std::vector<at::Tensor> tensors;  // by slot
+  std::vector<c10::intrusive_ptr<c10::StorageImpl>> storages;
+  std::vector<std::vector<c10::IValue>> stacks;  // by step
+  c10::DataPtr block;
+  // Of one run:
+  std::vector<at::Tensor> held;    // by storage: results that lend their memory
+  std::vector<c10::Storage> made;  // by storage: of results that leave
+  std::vector<at::Tensor> reals;   // by slot
+
+  void clear() {
+    for (at::Tensor& t : held) t.reset();
+    for (c10::Storage& s : made) s = {};
+    for (at::Tensor& t : reals) t.reset();
+  }
+  void setAddress(size_t storage, void* address, size_t bytes) {
+    c10::StorageImpl& s = *storages[storage];
+    if (s.data() != address) s.set_data_ptr_noswap(c10::DataPtr(address, at::kCPU));
+    if (s.nbytes() != bytes) s.set_nbytes(bytes);
+  }
+};
+
+std::shared_ptr<Plan> Plan::make(const Program& program, const std::vector<at::Tensor>& trace, std::string& why) {
+  auto plan = std::make_shared<Plan>();
+  plan->program_ = &program;
+  Builder builder(*plan, program, trace);
+  why = builder.build();
+  return why.empty() ? plan : nullptr;
+}
+
+Plan::~Plan() = default;
+
+std::unique_ptr<Plan::Context> Plan::take() {
+  if (!free_.empty()) {
+    auto context = std::move(free_.back());
+    free_.pop_back();
+    return context;
+  }
+  auto c = std::make_unique<Context>();
+  c->block = c10::GetCPUAllocator()->allocate(block_);
+  for (const Storage& s : storages_) {
+    void* const address = s.kind == Storage::Kind::kInside ? static_cast<char*>(c->block.get()) + s.offset : nullptr;
+    c->storages.push_back(c10::make_intrusive<c10::StorageImpl>(
+        c10::StorageImpl::use_byte_size_t(), s.bytes, c10::DataPtr(address, at::kCPU), nullptr, /*resizable=*/false));
+  }
+  for (const Slot& s : slots_) {
+    if (s.storage < 0) {
+      c->tensors.emplace_back();
+      continue;
+    }
+    auto impl = s.like.unsafeGetTensorImpl()->shallow_copy_and_detach(
+        s.like.is_inference() ? c10::VariableVersion(c10::VariableVersion::DISABLED) : c10::VariableVersion(0), true);
+    impl->set_storage_keep_dtype(c10::Storage(c->storages[static_cast<size_t>(s.storage)]));
+    c->tensors.emplace_back(std::move(impl));
+  }
+  for (const Step& s : steps_)
+    c->stacks.push_back(s.kind == Kind::kCall ? program_->stackOf(s.of, c->tensors, s.outs) : torch::jit::Stack());
+  c->held.resize(storages_.size());
+  c->made.resize(storages_.size());
+  c->reals.resize(slots_.size());
+  return c;
+}
+
+at::Tensor Plan::real(Context& c, int64_t slot, const Run& run) const {
+  if (slot < static_cast<int64_t>(run.inputs.size())) return run.inputs[static_cast<size_t>(slot)];
+  at::Tensor& out = c.reals[static_cast<size_t>(slot)];
+  if (out.defined()) return out;
+  const Slot& s = slots_[static_cast<size_t>(slot)];
+  const auto storage = static_cast<size_t>(s.storage);
+  const at::Tensor& lent = c.held[storage];
+  if (lent.defined() && storages_[storage].lender == slot) return out = lent;
+  out = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(lent.defined() ? lent.storage() : c.made[storage]),
+                                                 c10::DispatchKeySet(c10::DispatchKey::CPU), s.like.dtype());
+  out.unsafeGetTensorImpl()->set_sizes_and_strides(s.like.sizes(), s.like.strides(), s.like.storage_offset());
+  if (s.like.is_neg()) out._set_neg(true);
+  if (s.like.is_conj()) out._set_conj(true);
+  return out;
+}
+
+bool Plan::run(Run& run) {
+  struct Returned {  // also where an operator throws
+    Plan& plan;
+    std::unique_ptr<Context> context;
+    ~Returned() {
+      context->clear();
+      plan.free_.push_back(std::move(context));
+    }
+  } taken{*this, take()};
+  Context& c = *taken.context;
+  bool complete = false;
+  {
+    const pybind11::gil_scoped_release no_gil;
+    for (size_t i = 0; i < storages_.size(); ++i) {
+      const Storage& s = storages_[i];
+      if (s.kind == Storage::Kind::kInput) {
+        const c10::Storage& from = run.inputs[static_cast<size_t>(s.input)].storage();
+        c.setAddress(i, from.mutable_data(), from.nbytes());
+      } else if (s.kind == Storage::Kind::kOutput) {
+        c.made[i] = c10::Storage(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), s.bytes,
+                                                                       c10::GetCPUAllocator(), /*resizable=*/true));
+        c.setAddress(i, c.made[i].mutable_data(), s.bytes);
+      }
+    }
+    complete = runSteps(c, run);
+  }
+  if (complete)
+    for (const int64_t slot : outputs_) run.outputs.push_back(real(c, slot, run));
+  return complete;
+}
+
+bool Plan::runSteps(Context& c, Run& run) const {
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const c10::impl::ExcludeDispatchKeyGuard below_autocast(c10::autocast_dispatch_keyset);
+  torch::jit::Stack stack;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& s = steps_[i];
+    if (s.kind == Kind::kAssignGrad) {
+      const auto input = static_cast<size_t>(s.input);
+      at::Tensor grad = s.slot < 0 ? at::Tensor() : real(c, s.slot, run);
+      if (run.grads != nullptr) {
+        (*run.grads)[input] = std::move(grad);
+        (*run.has_grad)[input] = true;
+      } else {
+        run.inputs[input].mutable_grad() = std::move(grad);
+      }
+      continue;
+    }
+    if (s.kind == Kind::kView) continue;
+    stack = c.stacks[i];
+    s.op->callBoxed(stack);
+    if (s.expected && *s.expected != (stack[0].isBool() ? stack[0].toBool() : stack[0].toScalar().to<bool>()))
+      return false;
+    const auto bind = [&](int64_t slot, at::Tensor result) {
+      if (slot < 0) return;
+      const Slot& to = slots_[static_cast<size_t>(slot)];
+      TORCH_CHECK(result.sizes() == to.like.sizes() && result.strides() == to.like.strides(),
+                  "shunt_torch: ", program_->nameOf(s.of),
+                  " gave a result of other sizes or strides than when it was recorded");
+      const c10::Storage& from = result.storage();
+      c.setAddress(static_cast<size_t>(to.storage), from.mutable_data(), from.nbytes());
+      c.held[static_cast<size_t>(to.storage)] = std::move(result);
+    };
+    for (size_t r = 0; r < s.lent.size(); ++r) {
+      const std::vector<int64_t>& slots = s.lent[r];
+      if (slots.empty()) continue;
+      if (stack[r].isTensor()) {
+        bind(slots[0], std::move(stack[r]).toTensor());
+      } else if (stack[r].isTensorList()) {
+        const auto list = stack[r].toTensorList();
+        for (size_t k = 0; k < slots.size(); ++k) bind(slots[k], list.get(k));
+      }
+    }
+  }
+  return true;
+}
+
+py::list Plan::describe() const {
+  py::list out;
+  for (const Step& s : steps_)
+    out.append(py::make_tuple(s.kind == Kind::kCall   ? "host"
+                              : s.kind == Kind::kView ? "view"
+                                                      : "assign",
+                              program_->nameOf(s.of), program_->whereOf(s.of)));
+  return out;
+}
+
+}  // namespace shunt_torch

@@ -1,0 +1,254 @@
+#include "plan_builder.h"
+
+#include <ATen/EmptyTensor.h>
+
+#include <algorithm>
+#include <map>
+
+namespace shunt_torch {
+namespace {
+
+using Overloads = std::unordered_map<std::string, std::vector<c10::OperatorHandle>>;
+
+// By name, those with an argument that is called as results are: found once, since there are some 3,000 operators.
+const Overloads& outOverloads() {
+  static const Overloads all = [] {
+    Overloads out;
+    auto& dispatcher = c10::Dispatcher::singleton();
+    for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+      const auto op = dispatcher.findSchema(name);
+      if (!op || name.overload_name.empty()) continue;
+      const auto& arguments = op->schema().arguments();
+      const bool writes_last = !arguments.empty() && arguments.back().kwarg_only() &&
+                               arguments.back().alias_info() != nullptr && arguments.back().alias_info()->isWrite();
+      if (writes_last && op->hasKernelForDispatchKey(c10::DispatchKey::CPU)) out[name.name].push_back(*op);
+    }
+    return out;
+  }();
+  return all;
+}
+
+bool isOutOf(const c10::FunctionSchema& functional, const c10::FunctionSchema& out) {
+  const auto &a = functional.arguments(), &b = out.arguments();
+  const size_t results = functional.returns().size();
+  if (b.size() < results) return false;
+  // The out overload of an operator with a dtype, as sum, has it; that of a factory hasn't.
+  if (b.size() != a.size() + results) return false;
+  for (size_t i = 0; i < a.size(); ++i)
+    if (a[i].name() != b[i].name() || !(*a[i].type() == *b[i].type())) return false;
+  for (size_t i = a.size(); i < b.size(); ++i)
+    if (b[i].alias_info() == nullptr || !b[i].alias_info()->isWrite() ||
+        b[i].type()->kind() != c10::TypeKind::TensorType)
+      return false;
+  return true;
+}
+
+bool writes(const c10::FunctionSchema& schema) {
+  return std::any_of(schema.arguments().begin(), schema.arguments().end(),
+                     [](const c10::Argument& a) { return a.alias_info() != nullptr && a.alias_info()->isWrite(); });
+}
+
+// Their results hold nothing, so memory is enough.
+bool onlyAllocates(const std::string& name) {
+  return name == "aten::empty" || name == "aten::empty_like" || name == "aten::empty_strided" ||
+         name == "aten::new_empty" || name == "aten::new_empty_strided";
+}
+
+class Warned : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning&) override { warned = true; }
+  bool warned = false;
+};
+
+constexpr size_t kAlignment = 64;
+
+}  // namespace
+
+std::optional<c10::OperatorHandle> outVariantOf(const c10::OperatorHandle& op) {
+  const auto found = outOverloads().find(op.schema().name());
+  if (found == outOverloads().end()) return std::nullopt;
+  for (const c10::OperatorHandle& candidate : found->second)
+    if (isOutOf(op.schema(), candidate.schema())) return candidate;
+  return std::nullopt;
+}
+
+Plan::Builder::Builder(Plan& plan, const Program& program, const std::vector<at::Tensor>& trace)
+    : plan_(plan), program_(program), trace_(trace) {}
+
+void Plan::Builder::use(int64_t slot, size_t step) {
+  if (slot < 0 || plan_.slots_[static_cast<size_t>(slot)].storage < 0) return;
+  Storage& s = plan_.storages_[static_cast<size_t>(plan_.slots_[static_cast<size_t>(slot)].storage)];
+  s.first = std::min(s.first, step);
+  s.last = std::max(s.last, step);
+}
+
+std::string Plan::Builder::build() {
+  std::unordered_map<const void*, int32_t> numbers;
+  for (size_t i = 0; i < trace_.size(); ++i) {
+    Slot slot;
+    if (trace_[i].defined()) {
+      if (!trace_[i].has_storage() || !trace_[i].device().is_cpu()) return "a tensor without memory on the CPU";
+      const c10::StorageImpl* const s = trace_[i].storage().unsafeGetStorageImpl();
+      const auto [it, is_new] = numbers.try_emplace(s, static_cast<int32_t>(plan_.storages_.size()));
+      if (is_new) {
+        Storage storage;
+        storage.bytes = s->nbytes();
+        storage.first = SIZE_MAX;
+        if (i < program_.inputs_) storage.kind = Storage::Kind::kInput, storage.input = static_cast<int64_t>(i);
+        plan_.storages_.push_back(storage);
+      }
+      slot.storage = it->second;
+      slot.like = trace_[i];
+    }
+    plan_.slots_.push_back(std::move(slot));
+  }
+  const auto leaves = [&](int64_t slot) {
+    if (slot < 0) return;
+    Storage& s = plan_.storages_[static_cast<size_t>(plan_.slots_[static_cast<size_t>(slot)].storage)];
+    if (s.kind == Storage::Kind::kInside) s.kind = Storage::Kind::kOutput;
+  };
+  for (const int64_t slot : program_.outputs_) leaves(slot);
+  for (const Program::Step& s : program_.steps_)
+    if (s.kind == Program::Kind::kAssignGrad) leaves(s.slot);
+  if (std::string why = outputsFit(); !why.empty()) return why;
+  for (size_t i = 0; i < program_.steps_.size(); ++i) addCall(i);
+  plan_.outputs_ = program_.outputs_;
+  layOut();
+  // Only their sizes, strides and dtype are wanted, not the memory of the run that they come from.
+  for (Slot& s : plan_.slots_) {
+    if (s.storage < 0) continue;
+    auto impl = s.like.unsafeGetTensorImpl()->shallow_copy_and_detach(
+        s.like.is_inference() ? c10::VariableVersion(c10::VariableVersion::DISABLED) : c10::VariableVersion(0), true);
+    impl->set_storage_keep_dtype(c10::Storage(c10::make_intrusive<c10::StorageImpl>(
+        c10::StorageImpl::use_byte_size_t(), 0, c10::DataPtr(nullptr, at::kCPU), nullptr, false)));
+    s.like = at::Tensor(std::move(impl));
+  }
+  return "";
+}
+
+std::string Plan::Builder::outputsFit() const {
+  for (const Program::Step& s : program_.steps_) {
+    if (s.as_eager) return "a result is a view";
+    if (s.kind == Program::Kind::kAssignGrad && s.slot >= static_cast<int64_t>(program_.inputs_)) {
+      const Slot& slot = plan_.slots_[static_cast<size_t>(s.slot)];
+      if (plan_.storages_[static_cast<size_t>(slot.storage)].kind == Storage::Kind::kInput)
+        return "a grad is a view of an input";
+    }
+    if (s.kind == Program::Kind::kCall && s.op->schema().name().rfind("aten::", 0) != 0)
+      return "an operator isn't PyTorch's: " + s.name;
+  }
+  for (const int64_t slot : program_.outputs_)
+    if (plan_.storages_[static_cast<size_t>(plan_.slots_[static_cast<size_t>(slot)].storage)].kind ==
+        Storage::Kind::kInput)
+      return "a result is memory of an input";
+  return "";
+}
+
+// Some resize their result in between, as mse_loss does, which warns.
+bool Plan::Builder::fits(const c10::OperatorHandle& out, size_t step, const std::vector<int64_t>& results) const {
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  Warned handler;
+  const c10::WarningUtils::WarningHandlerGuard guard(&handler);
+  torch::jit::Stack stack = program_.stackOf(step, trace_);
+  std::vector<at::Tensor> given;
+  for (const int64_t slot : results) {
+    const at::Tensor& like = trace_[static_cast<size_t>(slot)];
+    given.push_back(at::detail::empty_strided_cpu(like.sizes(), like.strides(), like.scalar_type()));
+    stack.emplace_back(given.back());
+  }
+  try {
+    out.callBoxed(stack);
+  } catch (const std::exception&) {
+    return false;
+  }
+  for (size_t i = 0; i < given.size(); ++i) {
+    const at::Tensor& like = trace_[static_cast<size_t>(results[i])];
+    if (given[i].sizes() != like.sizes() || given[i].strides() != like.strides()) return false;
+  }
+  return !handler.warned;
+}
+
+void Plan::Builder::addCall(size_t i) {
+  const Program::Step& from = program_.steps_[i];
+  Step s{Kind::kCall, i};
+  if (from.kind == Program::Kind::kAssignGrad) {
+    s.kind = Kind::kAssignGrad;
+    s.input = from.input;
+    s.slot = from.slot;
+    use(s.slot, i);
+    plan_.steps_.push_back(std::move(s));
+    return;
+  }
+  s.op = from.op;
+  s.expected = from.expected;
+  for (const Program::Argument& a : from.arguments)
+    for (const int64_t slot : a.slots) use(slot, i);
+  // Results in memory that is there already need nothing; where all are such ones, a call that writes nothing is a
+  // view.
+  std::vector<int64_t> fresh;
+  for (const auto& of_return : from.results)
+    for (const int64_t slot : of_return) {
+      if (slot < 0) continue;
+      const Storage& storage = plan_.storages_[static_cast<size_t>(plan_.slots_[static_cast<size_t>(slot)].storage)];
+      if (storage.kind != Storage::Kind::kInput && storage.first == SIZE_MAX) fresh.push_back(slot);
+    }
+  for (const auto& of_return : from.results)
+    for (const int64_t slot : of_return) use(slot, i);
+  const bool has_results = !from.results.empty() && !from.expected;
+  if (has_results && fresh.empty() && !writes(from.op->schema())) {
+    s.kind = Kind::kView;
+    plan_.steps_.push_back(std::move(s));
+    return;
+  }
+  auto out = std::optional<c10::OperatorHandle>();
+  const bool whole =
+      fresh.size() == from.results.size() &&
+      std::all_of(from.results.begin(), from.results.end(), [](const auto& r) { return r.size() == 1 && r[0] >= 0; });
+  if (whole && onlyAllocates(from.op->schema().name())) {
+    s.kind = Kind::kView;
+  } else if (whole && !writes(from.op->schema()) && (out = outVariantOf(*from.op)) && fits(*out, i, fresh)) {
+    s.op = out;
+    s.outs = fresh;
+  } else if (!fresh.empty()) {
+    for (const auto& of_return : from.results) {
+      s.lent.emplace_back();
+      for (const int64_t slot : of_return) {
+        const bool is_fresh = std::find(fresh.begin(), fresh.end(), slot) != fresh.end();
+        s.lent.back().push_back(is_fresh ? slot : -1);
+        if (!is_fresh) continue;
+        Storage& storage = plan_.storages_[static_cast<size_t>(plan_.slots_[static_cast<size_t>(slot)].storage)];
+        storage.kind = Storage::Kind::kLent;
+        storage.lender = slot;
+      }
+    }
+  }
+  plan_.steps_.push_back(std::move(s));
+}
+
+// What isn't used any more makes room: each storage takes the lowest place that no other has while it lives.
+void Plan::Builder::layOut() {
+  std::vector<Storage*> inside;
+  for (Storage& s : plan_.storages_)
+    if (s.kind == Storage::Kind::kInside && s.first != SIZE_MAX) inside.push_back(&s);
+  std::stable_sort(inside.begin(), inside.end(),
+                   [](const Storage* a, const Storage* b) { return a->first < b->first; });
+  std::multimap<size_t, Storage*> placed;  // by offset
+  for (Storage* s : inside) {
+    size_t at = 0;
+    for (auto it = placed.begin(); it != placed.end();) {
+      Storage* const other = it->second;
+      if (other->last < s->first) {
+        it = placed.erase(it);
+        continue;
+      }
+      if (at + s->bytes <= other->offset) break;
+      at = std::max(at, (other->offset + other->bytes + kAlignment - 1) / kAlignment * kAlignment);
+      ++it;
+    }
+    s->offset = at;
+    placed.emplace(at, s);
+    plan_.block_ = std::max(plan_.block_, at + s->bytes);
+  }
+}
+
+}  // namespace shunt_torch

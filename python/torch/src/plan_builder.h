@@ -1,0 +1,32 @@
+// Plan::Builder: decides for each operator of a program how a plan runs it, and where its results lie.
+#pragma once
+
+#include "plan.h"
+
+#include <unordered_map>
+
+namespace shunt_torch {
+
+class Plan::Builder {
+ public:
+  Builder(Plan& plan, const Program& program, const std::vector<at::Tensor>& trace);
+  /// Why the program can't run so; empty where it can.
+  std::string build();
+
+ private:
+  void addCall(size_t i);
+  void use(int64_t slot, size_t step);
+  /// Whether an out= variant takes results of the recorded sizes and strides as they are.
+  bool fits(const c10::OperatorHandle& out, size_t step, const std::vector<int64_t>& results) const;
+  void layOut();
+  std::string outputsFit() const;
+  Plan& plan_;
+  const Program& program_;
+  const std::vector<at::Tensor>& trace_;
+};
+
+/// The overload that writes the results of an operator into tensors that are given, where it has a kernel of its own
+/// for the CPU; none where there is none.
+std::optional<c10::OperatorHandle> outVariantOf(const c10::OperatorHandle& op);
+
+}  // namespace shunt_torch
