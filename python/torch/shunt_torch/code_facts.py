@@ -1,0 +1,162 @@
+"""What the bytecode of a function says about the names it uses.
+
+Only names matter, not which branch runs: a name that the code mentions counts as read. Where bytecode is of an unknown shape,
+the answer errs towards more names.
+"""
+
+import dis
+import sys
+import types
+from typing import Iterator, List, NamedTuple, Optional, Set, Tuple
+
+_SHIFTED_GLOBAL = sys.version_info >= (3, 11)  # bit 0 of LOAD_GLOBAL's argument says whether it pushes NULL
+_SHIFTED_ATTRIBUTE = sys.version_info >= (3, 12)  # bit 0 of LOAD_ATTR's argument says whether it loads a method
+
+_GLOBAL_LOADS = {"LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL"}
+_SKIPPED = {"CACHE", "EXTENDED_ARG"}
+
+# Attributes that give access to attributes whose names the bytecode doesn't have.
+_OPEN_NAMES = frozenset({"__dict__", "__getattribute__", "attrgetter", "methodcaller"})
+
+_READERS = frozenset((name,) for name in ("getattr", "hasattr", "vars", "dir"))  # passed on, they read by any name
+
+
+class Facts(NamedTuple):
+    names: Set[str]  # everything in co_names
+    chains: Set[Tuple[str, ...]]  # global names, each with the attributes loaded from it in a row: ("utils", "SCALE")
+    stored: Set[str]  # attributes assigned or deleted, but for those of `self`
+    stored_in_self: Set[str]
+    imports: Set[str]
+    escaped: Set[Tuple[str, ...]]  # those chains that are loaded as values, not to be called at once (from Python 3.11 on)
+    is_open: bool  # reads attributes by names that can't be known
+
+
+def facts_of(code: types.CodeType) -> Facts:
+    """The facts of the code and of all code nested in it: lambdas, inner functions, comprehensions, classes."""
+    facts = Facts(set(), set(), set(), set(), set(), set(), False)
+    is_open = [_scan(c, facts) for c in nested(code)]
+    is_open.append(not facts.escaped.isdisjoint(_READERS))
+    return facts._replace(is_open=any(is_open))
+
+
+def nested(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code itself and all code that is a constant of it, to any depth."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from nested(constant)
+
+
+def _instructions(code: types.CodeType) -> Iterator[Tuple[str, int]]:
+    extended = 0
+    bytecode = code.co_code
+    names = dis.opname
+    for i in range(0, len(bytecode), 2):
+        argument = bytecode[i + 1] | extended
+        name = names[bytecode[i]]
+        extended = argument << 8 if name == "EXTENDED_ARG" else 0
+        yield name, argument
+
+
+def _is_first(instruction: Tuple[str, int]) -> bool:
+    return instruction[0] in ("LOAD_FAST", "LOAD_FAST_BORROW") and instruction[1] == 0
+
+
+def _scan(code: types.CodeType, facts: Facts) -> bool:
+    names = code.co_names
+    facts.names.update(names)
+    first_is_self = code.co_argcount > 0 and code.co_varnames[0] == "self"
+    is_open = False
+    chain: Tuple[str, ...] = ()
+    called = True
+    previous = before = ("", 0)
+    updated: Set[str] = set()  # of `self.n += 1`
+    for op, argument in _instructions(code):
+        if op in _SKIPPED:
+            continue
+        if chain and op in ("LOAD_ATTR", "LOAD_METHOD"):
+            chain += (names[argument >> 1 if _SHIFTED_ATTRIBUTE else argument],)
+            called = op == "LOAD_METHOD" or _SHIFTED_ATTRIBUTE and bool(argument & 1)
+            continue
+        if chain:
+            facts.chains.add(chain)
+            if not called:
+                facts.escaped.add(chain)
+            chain = ()
+        if op == "LOAD_GLOBAL":
+            chain = (names[argument >> 1 if _SHIFTED_GLOBAL else argument],)
+            called = not _SHIFTED_GLOBAL or bool(argument & 1)
+        elif op in _GLOBAL_LOADS:
+            chain = (names[argument],)
+            called = True
+        elif op in ("STORE_ATTR", "DELETE_ATTR"):
+            name = names[argument]
+            to_self = first_is_self and (_is_first(previous) or previous[0] in ("SWAP", "ROT_TWO") and name in updated)
+            (facts.stored_in_self if to_self else facts.stored).add(name)
+        elif op == "LOAD_ATTR" and previous[0] in ("COPY", "DUP_TOP") and _is_first(before):
+            updated.add(names[argument >> 1 if _SHIFTED_ATTRIBUTE else argument])
+        elif op == "IMPORT_NAME":
+            facts.imports.add(names[argument])
+        elif op == "MATCH_CLASS":
+            is_open = True
+        before, previous = previous, (op, argument)
+    return is_open or not _OPEN_NAMES.isdisjoint(names)
+
+
+def attributes_asked_for(code: types.CodeType, function: str) -> Optional[List[str]]:
+    """The names in `function(object, "name", ...)` for the built-in getattr, hasattr, setattr or delattr.
+
+    None if one of them is computed, or if the code doesn't call the function by its name.
+    """
+    found: List[str] = []
+    calls = 0
+    for c in nested(code):
+        instructions = [i for i in dis.get_instructions(c) if i.opname not in _SKIPPED]
+        for at, instruction in enumerate(instructions):
+            if instruction.argval == function and instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                calls += 1
+                name = _constant_name(instructions, at + 1)
+                if name is None:
+                    return None
+                found.append(name)
+            elif instruction.argval == function and instruction.opname.startswith("LOAD"):
+                return None
+    return found if calls else None
+
+
+def _constant_name(instructions: list, at: int) -> Optional[str]:
+    """The constant second argument of the call whose function has just been pushed, by following the stack's depth."""
+    depth = 0
+    name: Optional[str] = None  # what the second entry above the function is, where it is a constant as it was loaded
+    for i in instructions[at:]:
+        if i.opname == _CALL and depth == i.arg:
+            return name
+        if i.opcode in dis.hasjrel or i.opcode in dis.hasjabs:
+            return None
+        before = depth
+        depth += dis.stack_effect(i.opcode, i.arg if i.opcode >= dis.HAVE_ARGUMENT else None, jump=False)
+        if depth < 0:
+            return None
+        if before == 1 and depth == 2 and i.opname == "LOAD_CONST" and isinstance(i.argval, str):
+            name = i.argval
+        elif depth <= 2 or before < 2:
+            name = None
+    return None
+
+
+# The instruction at which all arguments are on the stack.
+_CALL = "CALL_FUNCTION" if sys.version_info < (3, 11) else "PRECALL" if sys.version_info < (3, 12) else "CALL"
+
+
+def string_constants(code: types.CodeType) -> Set[str]:
+    """All strings among the constants: where names are computed, these are the likely ones."""
+    found: Set[str] = set()
+    for c in nested(code):
+        todo = list(c.co_consts)
+        while todo:
+            x = todo.pop()
+            if isinstance(x, str):
+                found.add(x)
+            elif isinstance(x, (tuple, frozenset)):
+                todo.extend(x)
+    return found

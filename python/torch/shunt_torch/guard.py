@@ -1,0 +1,165 @@
+"""Guards: facts about Python state that a recording depends on, and their reference evaluation.
+
+A guard is flat: its owner is the object looked at (kept alive by the guard), and guards before it in a list say that the owner is
+still what a name leads to. `mismatch` is the meaning of each kind; the evaluation in C++ is tested against it. Evaluating a guard
+runs no code of the user's: no `__eq__`, no `__hash__` of a stored object, no descriptor.
+
+    kind             owner                 holds while
+    item             dict                  owner[key] is expected
+    missing          dict                  key isn't in owner
+    keys             dict                  tuple(owner) has the expected keys, in this order
+    index            list, deque           owner[key] is expected
+    length           list, deque           len(owner) is expected
+    cell             cell of a closure     its contents are expected
+    empty_cell       cell of a closure     it has no contents
+    attribute        any object            object.__getattribute__(owner, key) is expected; MISSING: an attribute without value
+    type_attribute   type                  the raw value that the MRO gives for key is expected; MISSING: none
+    set              set                   its elements are those of the frozenset expected
+"""
+
+import enum
+import struct
+from collections import OrderedDict
+from typing import Any, NamedTuple, Optional, Tuple
+
+import torch
+
+
+class _Missing:
+    """The type of MISSING: what an attribute without a value, a key that isn't there or an empty cell gives."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING = _Missing()
+
+
+class Guard(NamedTuple):
+    kind: str
+    owner: object
+    key: object
+    expected: object
+    by_value: bool  # else by identity
+    path: str  # as a user would write it
+
+
+class Refusal(NamedTuple):
+    path: str  # a place in Python state, or file:line
+    reason: str  # a short sentence that says what to do instead
+
+
+# Compared by value: immutable, and two equal ones can't be told apart but by their identity.
+_VALUE_TYPES = frozenset(
+    {
+        type(None), bool, int, float, complex, str, bytes, range, type(...), type(NotImplemented),
+        torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size,
+    }
+)  # fmt: skip
+_COMPOSITE_TYPES = frozenset({tuple, slice})
+
+
+def is_value(x: object) -> bool:
+    """Whether x counts by value: numbers, strings, PyTorch's constants, enums, and tuples and slices of these alone."""
+    kind = type(x)
+    if kind in _VALUE_TYPES:
+        return True
+    if kind in _COMPOSITE_TYPES:
+        return all(map(is_value, x if kind is tuple else (x.start, x.stop, x.step)))
+    return isinstance(x, enum.Enum) and all(map(is_value, x.__dict__.values() if hasattr(x, "__dict__") else ()))
+
+
+def same_value(a: object, b: object) -> bool:
+    """Whether two objects, a of those for which is_value holds, have the same type and value; floats to the bit."""
+    kind = type(a)
+    if a is b:
+        return True
+    if kind is not type(b):
+        return False
+    if kind is float:
+        return struct.pack("<d", a) == struct.pack("<d", b)
+    if kind is complex:
+        return struct.pack("<dd", a.real, a.imag) == struct.pack("<dd", b.real, b.imag)
+    if kind is tuple:
+        return len(a) == len(b) and all(map(same_value, a, b))
+    if kind is slice:
+        return same_value((a.start, a.stop, a.step), (b.start, b.stop, b.step))
+    if kind is range:  # equal ranges may differ in how they were written: range(0) and range(1, 1)
+        return (a.start, a.stop, a.step) == (b.start, b.stop, b.step)
+    return kind in _VALUE_TYPES and a == b
+
+
+def keys_of(d: dict) -> tuple:
+    """The keys in their order, whatever a subclass makes of iteration. (An OrderedDict has an order besides the dict's.)"""
+    return tuple(OrderedDict.__iter__(d) if isinstance(d, OrderedDict) else dict.__iter__(d))
+
+
+def type_lookup(kind: type, name: str) -> object:
+    """The raw value that the MRO gives for the name, or MISSING."""
+    for base in type.__dict__["__mro__"].__get__(kind):
+        found = type.__dict__["__dict__"].__get__(base).get(name, MISSING)
+        if found is not MISSING:
+            return found
+    return MISSING
+
+
+def mismatch(guard: Guard) -> Optional[Tuple[Any, Any]]:
+    """None if the guard holds, else what it expected and what was found."""
+    got = _LOOK[guard.kind](guard.owner, guard.key)
+    expected = guard.expected
+    if guard.kind in ("missing", "empty_cell"):
+        return None if got is MISSING else (MISSING, got)
+    if guard.kind == "keys":
+        return None if _same_keys(expected, got) else (expected, got)
+    if guard.kind == "set":
+        return None if _elements(expected) == _elements(got) else (expected, frozenset(got))
+    if guard.kind == "length":
+        return None if expected == got else (expected, got)
+    return None if got is expected or guard.by_value and same_value(expected, got) else (expected, got)
+
+
+def _same_keys(a: tuple, b: tuple) -> bool:
+    return len(a) == len(b) and all(x is y or is_value(x) and same_value(x, y) for x, y in zip(a, b))
+
+
+def _elements(s) -> set:
+    """What identifies each element: an object that doesn't count by value is only itself."""
+    return {(type(x), struct.pack("<d", x) if type(x) is float else x) if is_value(x) else id(x) for x in s}
+
+
+def _look_item(owner: dict, key: object) -> object:
+    return dict.get(owner, key, MISSING)
+
+
+def _look_index(owner, key: int) -> object:
+    return owner[key] if key < len(owner) else MISSING
+
+
+def _look_cell(owner, key: object) -> object:
+    try:
+        return owner.cell_contents
+    except ValueError:
+        return MISSING
+
+
+def _look_attribute(owner: object, key: str) -> object:
+    try:
+        return object.__getattribute__(owner, key)
+    except AttributeError:
+        return MISSING
+
+
+_LOOK = {
+    "item": _look_item,
+    "missing": _look_item,
+    "keys": lambda owner, key: keys_of(owner),
+    "index": _look_index,
+    "length": lambda owner, key: len(owner),
+    "cell": _look_cell,
+    "empty_cell": _look_cell,
+    "attribute": _look_attribute,
+    "type_attribute": type_lookup,
+    "set": lambda owner, key: owner,
+}

@@ -1,0 +1,69 @@
+"""Where code, classes and modules come from: PyTorch and this package, the standard library, or anybody else (a user).
+
+What PyTorch's own files do is not walked: its state is guarded by the surroundings of a recording.
+"""
+
+import os
+import sys
+import sysconfig
+import types
+from typing import Optional
+
+import torch
+
+LIBRARY, STANDARD, USER = "library", "standard", "user"
+
+_LIBRARY_FOLDERS = tuple(
+    os.path.dirname(os.path.abspath(p)) + os.sep for p in (torch.__file__, __file__)
+)
+_STANDARD_FOLDERS = tuple(
+    {os.path.realpath(sysconfig.get_path(k)) + os.sep for k in ("stdlib", "platstdlib")}
+    | {sysconfig.get_path(k) + os.sep for k in ("stdlib", "platstdlib")}
+    | {os.path.dirname(os.__file__) + os.sep}
+)
+_PACKAGES = os.sep + "site-packages" + os.sep
+_LIBRARY_PACKAGES = frozenset({"torch", "functorch", "shunt_torch"})
+
+
+# Installed packages that PyTorch's own code calls: like the standard library's, their code is whose who called it.
+_DEPENDENCIES = ("typing_extensions", "sympy", "mpmath", "networkx", "jinja2", "filelock", "fsspec", "numpy", "optree", "packaging")
+
+
+def of_name(module: Optional[str]) -> str:
+    """The origin of a module's name; None and anything that isn't a name: a user's."""
+    root = module.partition(".")[0] if isinstance(module, str) else ""
+    if root in _LIBRARY_PACKAGES:
+        return LIBRARY
+    return STANDARD if root in sys.stdlib_module_names else USER
+
+
+def of_code(code: types.CodeType, module_name: Optional[str]) -> str:
+    """The origin of a code object. Generated code has no file: the module whose globals it uses (`module_name`) decides."""
+    file = code.co_filename
+    if file.startswith("<frozen importlib"):
+        return LIBRARY  # the import system is nobody's computation
+    if file.startswith("<"):
+        return of_name(module_name)
+    if file.startswith(_LIBRARY_FOLDERS):
+        return LIBRARY
+    _, installed, package = file.rpartition(_PACKAGES)
+    if installed:
+        return STANDARD if package.startswith(_DEPENDENCIES) else USER
+    return STANDARD if file.startswith(_STANDARD_FOLDERS) else USER
+
+
+def of_class(kind: type) -> str:
+    return of_name(type.__dict__["__module__"].__get__(kind))
+
+
+def is_extension_class(kind: type) -> bool:
+    """Whether a class is made in C, so that its instances can have state that Python doesn't show."""
+    if not kind.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE
+        return True
+    slots = (types.WrapperDescriptorType, types.MethodDescriptorType, types.GetSetDescriptorType)
+    for name, value in vars(kind).items():
+        if isinstance(value, slots) and value.__objclass__ is kind and name not in ("__dict__", "__weakref__"):
+            return True
+        if name == "__new__" and isinstance(value, types.BuiltinFunctionType) and value.__self__ is kind:
+            return True
+    return False

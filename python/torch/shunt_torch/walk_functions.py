@@ -1,0 +1,247 @@
+"""How functions, other callables and Python modules are walked, and the globals of observed code."""
+
+import sys
+import types
+from typing import Dict, Set, Tuple
+
+from . import c_calls, origin
+from .guard import MISSING
+from .place import Place
+
+_CACHE = "functools.lru_cache keeps results, which a replay would neither read nor add to; call the function without it"
+_UNSEEN = "calls into C code that can't be watched; use PyTorch's functions instead"
+_C_FUNCTION = "calls {} from C, unseen, which a replay would not run again; call it outside and pass its result as an argument"
+
+_PLAIN_CALLABLES = (types.FunctionType, types.BuiltinFunctionType, type)
+
+
+def walk_function(w, f, place) -> None:
+    """A Python function: whole where its code was observed; of PyTorch's wrappers and of functools.wraps, what they wrap."""
+    code = f.__code__
+    is_user = w.observed.has(code)
+    if not (is_user or w.observed.has_library(code) or "__wrapped__" in f.__dict__):
+        return
+    w.result.functions.add(code)
+    w.code_ids.add(id(code))
+    place = place._replace(optional=not is_user)
+    _walk_closure(w, f, place)
+    if is_user:
+        w.guard("attribute", f, "__code__", code, f"{place.path}.__code__")
+        _walk_defaults(w, f, place)
+    _walk_function_attributes(w, f, place, is_user)
+
+
+def _walk_closure(w, f, place) -> None:
+    for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
+        path = f"closure {name} of {f.__name__}"
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            w.guard("empty_cell", cell, None, MISSING, path)
+            continue
+        w.hold("cell", cell, None, value, path, place._replace(path=name))
+        if isinstance(value, types.ModuleType) and not place.optional:
+            check_unseen(w, value, w.seen.names, name)
+
+
+def _walk_defaults(w, f, place) -> None:
+    w.guard("attribute", f, "__defaults__", f.__defaults__, f"defaults of {f.__name__}")
+    code = f.__code__
+    if f.__defaults__:
+        names = code.co_varnames[code.co_argcount - len(f.__defaults__) : code.co_argcount]
+        for name, value in zip(names, f.__defaults__):
+            w.visit(value, place._replace(path=f"default {name} of {f.__name__}"))
+    w.hold(
+        "attribute", f, "__kwdefaults__", f.__kwdefaults__, f"keyword defaults of {f.__name__}",
+        place._replace(path=f"keyword defaults of {f.__name__}"),
+    )  # fmt: skip
+
+
+def _walk_function_attributes(w, f, place, is_user: bool) -> None:
+    attributes = f.__dict__
+    for name in list(attributes):
+        if name == "__wrapped__" or is_user and name in w.seen.names:
+            path = f"{place.path}.{name}"
+            w.hold("item", attributes, name, attributes[name], path, place._replace(path=path))
+    if is_user:
+        for name in sorted((w.seen.stored | w.seen.tested) - attributes.keys()):
+            if not hasattr(types.FunctionType, name):
+                w.guard("missing", attributes, name, None, f"{place.path}.{name}")
+
+
+def walk_method(w, method, place) -> None:
+    w.visit(method.__func__, place)
+    w.visit(method.__self__, place._replace(path=f"{place.path}.__self__"))
+
+
+def walk_c_callable(w, f, place) -> None:
+    """A C function is its identity; a bound method of an object leads to the object."""
+    holder = getattr(f, "__self__", None)
+    if holder is not None and not isinstance(holder, (types.ModuleType, type)) and not _is_of_library(f):
+        w.visit(holder, place._replace(path=f"{place.path}.__self__"))
+
+
+def _is_of_library(f) -> bool:
+    module = getattr(f, "__module__", None)
+    return module is not None and origin.of_name(module) == origin.LIBRARY
+
+
+def walk_property(w, p, place) -> None:
+    for name in ("fget", "fset", "fdel"):
+        w.visit(getattr(p, name), place._replace(path=f"{place.path}.{name}"))
+
+
+def walk_wrapped_function(w, f, place) -> None:
+    """A staticmethod or classmethod."""
+    w.visit(f.__func__, place)
+
+
+def walk_cached_property(w, p, place) -> None:
+    w.visit(p.func, place)
+
+
+def walk_partial(w, p, place) -> None:
+    """A functools.partial: its function is called from C, which no profiler sees."""
+    for name in ("func", "args", "keywords"):
+        path = f"{place.path}.{name}"
+        value = getattr(p, name)
+        w.hold("attribute", p, name, value, path, place._replace(path=path))
+    if isinstance(p.func, types.BuiltinFunctionType) and not c_calls.is_allowed(p.func):
+        w.refuse(place, _C_FUNCTION.format(c_calls.name_of(p.func)))
+
+
+def walk_cache(w, f, place) -> None:
+    if origin.of_name(f.__module__) == origin.USER:
+        w.refuse(place, _CACHE)
+
+
+# Globals and modules.
+
+
+def walk_globals(w) -> None:
+    """The globals that observed code names, dict by dict, and the modules that it imports while running."""
+    by_dict: Dict[int, Tuple[dict, str, Dict[Tuple[str, ...], bool]]] = {}
+    for code, dicts in w.observed.user_codes():
+        if code.co_name == "<module>":
+            continue  # ran because it was imported
+        facts = w.seen.facts[id(code)]
+        for d in dicts:
+            chains = by_dict.setdefault(id(d), (d, code.co_filename, {}))[2]
+            for chain in facts.chains:
+                chains[chain] = chains.get(chain, False) or chain in facts.escaped
+            _walk_imports(w, facts, d)
+    for d, file, chains in by_dict.values():
+        _walk_globals_of(w, d, file, chains)
+
+
+def _walk_globals_of(w, d: dict, file: str, chains: Dict[Tuple[str, ...], bool]) -> None:
+    builtins = d.get("__builtins__", {})
+    builtins = vars(builtins) if isinstance(builtins, types.ModuleType) else builtins
+    for chain, is_escaped in chains.items():
+        if is_escaped:
+            _check_escaped(w, d.get(chain[0], builtins.get(chain[0])), chain)
+    # C functions that the standard library calls are watched as the user's are; its locks and caches are nobody's input.
+    optional = origin.of_name(d.get("__name__")) == origin.STANDARD
+    from_builtins = []
+    for name, *rest in sorted(chains):
+        path = f"global {name} of {file}"
+        if name not in d:
+            w.guard("missing", d, name, None, path)
+            from_builtins.append((name, path))
+            continue
+        value = d[name]
+        w.guard("item", d, name, value, path)
+        if rest and isinstance(value, types.ModuleType):
+            _follow(w, value, rest, Place(name, 0, optional))
+        else:
+            w.visit(value, Place(name, 0, optional))
+    for name, path in from_builtins:
+        if name in builtins:
+            w.guard("item", builtins, name, builtins[name], f"built-in {name}")
+
+
+def _check_escaped(w, value: object, chain: Tuple[str, ...]) -> None:
+    """Refuses a C function that is passed on as a value: `map(print, x)` calls it where no profiler sees it."""
+    for name in chain[1:]:
+        if not isinstance(value, types.ModuleType):
+            return
+        value = vars(value).get(name)
+    if isinstance(value, types.BuiltinFunctionType) and not c_calls.is_allowed(value):
+        w.refuse(Place(".".join(chain), 0, False), _C_FUNCTION.format(c_calls.name_of(value)))
+
+
+def _follow(w, module: types.ModuleType, names, place) -> None:
+    """`module.a.b`: only what these names lead to."""
+    name, *rest = names
+    kind = origin.of_name(module.__name__)
+    attributes = vars(module)
+    if kind == origin.LIBRARY or name not in attributes:
+        if kind == origin.USER:
+            w.guard("missing", attributes, name, None, f"{place.path}.{name}")
+        return
+    value = attributes[name]
+    path = f"{place.path}.{name}"
+    if _is_unseen(value):
+        w.refuse(place._replace(path=path), _UNSEEN)
+    if _is_foreign(module):
+        if isinstance(value, _PLAIN_CALLABLES) or _is_unseen(value):
+            return  # identity of the module suffices
+        # The methods of an instance, random.gauss say, are as good as the instance.
+        is_soft = kind == origin.STANDARD and not isinstance(value, types.MethodType)
+        place = place._replace(optional=place.optional or is_soft)
+    w.guard("item", attributes, name, value, path)
+    if rest and isinstance(value, types.ModuleType):
+        _follow(w, value, rest, place._replace(path=path))
+    else:
+        w.visit(value, place._replace(path=path))
+
+
+def walk_python_module(w, module, place) -> None:
+    """A module that code holds as a value: of a user's, all attributes named anywhere; of others, its identity."""
+    if _is_foreign(module):
+        check_unseen(w, module, w.seen.names, place.path)
+        return
+    attributes = vars(module)
+    for name in sorted(w.seen.names & attributes.keys()):
+        if not name.startswith("__"):
+            path = f"{place.path}.{name}"
+            w.hold("item", attributes, name, attributes[name], path, place._replace(path=path))
+
+
+def _walk_imports(w, facts, d: dict) -> None:
+    for name in facts.imports:
+        module = sys.modules.get(f"{d.get('__package__')}.{name}") or sys.modules.get(name)
+        if not isinstance(module, types.ModuleType):
+            continue
+        root = sys.modules.get(name.partition(".")[0], module)
+        for m in (root, module):
+            if _is_foreign(m):
+                check_unseen(w, m, facts.names, m.__name__)
+            else:
+                w.visit(m, Place(m.__name__, 0, False))
+
+
+def check_unseen(w, module, names: Set[str], path: str) -> None:
+    """Refuses C functions that no profiler sees, where code that names them has the module."""
+    if origin.of_name(module.__name__) != origin.USER or not _is_foreign(module):
+        return
+    for name in sorted(names & vars(module).keys()):
+        value = vars(module)[name]
+        if _is_unseen(value):
+            w.refuse(Place(f"{path}.{name}", 0, False), _UNSEEN)
+
+
+def _is_foreign(module) -> bool:
+    """PyTorch's, the standard library's, and installed packages: their functions and classes aren't replaced in a run."""
+    file = getattr(module, "__file__", None) or ""
+    return origin.of_name(module.__name__) != origin.USER or "-packages" in file or not file.endswith(".py") and file != ""
+
+
+def _is_unseen(value) -> bool:
+    """Callable objects of classes made in C by others than PyTorch and Python: ufuncs, Cython's functions, and such classes."""
+    if isinstance(value, types.MethodType):
+        value = value.__func__
+    kind = value if isinstance(value, type) else type(value)
+    if origin.of_class(kind) != origin.USER or not callable(value) or not origin.is_extension_class(kind):
+        return False
+    return not any(b.__module__ == "numpy" and b.__name__ in ("generic", "ndarray", "dtype") for b in kind.__mro__)

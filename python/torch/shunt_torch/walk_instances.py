@@ -1,0 +1,212 @@
+"""How instances, tensors and classes are walked; see Note [Names decide] in walk.py."""
+
+import types
+from typing import List, NamedTuple, Optional, Set
+
+import torch
+
+from . import origin
+from .guard import MISSING, type_lookup
+from .place import MAX_DEPTH
+
+_TOO_DEEP = f"lies deeper than {MAX_DEPTH} attributes of plain objects; hold it nearer to the function, or in an nn.Module"
+
+# Read by state_dict() and load_state_dict() alone.
+_STATE_DICT_ATTRIBUTES = frozenset(
+    {
+        "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
+        "_non_persistent_buffers_set",
+    }
+)  # fmt: skip
+_MEMBERS = ("_parameters", "_buffers", "_modules")
+
+# Entries of a class's dict that no computation reads.
+_BORING = frozenset(
+    {
+        "__module__", "__doc__", "__dict__", "__weakref__", "__qualname__", "__annotations__", "__firstlineno__", "__slots__",
+        "__static_attributes__", "__parameters__", "__orig_bases__", "__abstractmethods__", "_abc_impl", "__annotate__",
+        "__annotations_cache__", "__annotate_func__",
+    }
+)  # fmt: skip
+_FUNCTIONS = (types.FunctionType, staticmethod, classmethod, property)
+
+
+class Shape(NamedTuple):
+    """What a walk looks at in the instances of a class."""
+
+    names: Optional[Set[str]]  # None: all attributes
+    slots: List[str]
+    absent: List[str]  # names whose absence from the instance's dict matters
+
+
+def shape_of(w, kind: type) -> Shape:
+    shape = w.shapes.get(kind)
+    if shape is None:
+        shape = w.shapes[kind] = _make_shape(w, kind)
+    return shape
+
+
+def _make_shape(w, kind: type) -> Shape:
+    seen = w.seen
+    is_library = any(origin.of_class(b) == origin.LIBRARY for b in kind.__mro__)
+    names = seen.all_names if is_library else seen.names
+    slots, shadowed, on_class = [], set(), set()
+    for base in kind.__mro__[:-1]:
+        for name, value in vars(base).items():
+            if name in on_class:
+                continue
+            on_class.add(name)
+            if isinstance(value, types.MemberDescriptorType):
+                if (seen.reads_all or name in names) and base.__flags__ & (1 << 9):
+                    slots.append(name)
+            elif name in seen.names and not hasattr(type(value), "__set__"):
+                shadowed.add(name)
+    assigned = (seen.stored | seen.stored_in_self | seen.tested) - on_class
+    return Shape(None if seen.reads_all else names, slots, sorted(shadowed | assigned))
+
+
+def dict_of(value: object) -> Optional[dict]:
+    try:
+        return object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+
+
+def walk_instance(w, value, place) -> None:
+    """Any object but a module, optimiser or scheduler: the attributes that code names, to a depth."""
+    kind = type(value)
+    shape = shape_of(w, kind)
+    attributes = dict_of(value)
+    names = [n for n in attributes or () if shape.names is None or n in shape.names]
+    if place.depth > MAX_DEPTH:
+        if names or shape.slots:
+            w.refuse(place, _TOO_DEEP)
+        return
+    _guard_class(w, value, place)
+    inner = place._replace(depth=place.depth + 1)
+    if attributes is not None:
+        _walk_dict(w, value, attributes, names, shape, inner)
+    for name in shape.slots:
+        path = f"{place.path}.{name}"
+        try:
+            held = object.__getattribute__(value, name)
+        except AttributeError:
+            w.guard("attribute", value, name, MISSING, path)
+            continue
+        w.hold("attribute", value, name, held, path, inner._replace(path=path))
+
+
+def _guard_class(w, value, place) -> None:
+    kind = type(value)
+    if kind.__flags__ & (1 << 9):
+        w.guard("attribute", value, "__class__", kind, f"{place.path}.__class__")
+        w.visit(kind, place._replace(path=kind.__qualname__))
+
+
+def _walk_dict(w, value, attributes: dict, names: List[str], shape: Shape, place) -> None:
+    if not names and not shape.absent:
+        return
+    w.guard("attribute", value, "__dict__", attributes, f"{place.path}.__dict__")
+    if shape.names is None:
+        w.guard("keys", attributes, None, tuple(attributes), f"attributes of {place.path}")
+    else:
+        for name in shape.absent:
+            if name not in attributes:
+                w.guard("missing", attributes, name, None, f"{place.path}.{name}")
+    for name in names:
+        path = f"{place.path}.{name}"
+        w.hold("item", attributes, name, attributes[name], path, place._replace(path=path))
+
+
+def walk_enum(w, value, place) -> None:
+    """A member whose value isn't compared by value: its attributes, whatever code names."""
+    attributes = value.__dict__
+    for name in list(attributes):
+        if name != "__objclass__":
+            path = f"{place.path}.{name}"
+            w.hold("item", attributes, name, attributes[name], path, place._replace(path=path))
+    w.visit(type(value), place._replace(path=type(value).__qualname__))
+
+
+def walk_whole(w, value, place) -> None:
+    """A module, optimiser or scheduler: all attributes, at any depth. Those that no code names needn't be walkable."""
+    attributes = dict_of(value)
+    all_names = w.seen.all_names
+    _guard_class(w, value, place._replace(optional=False))
+    w.guard("attribute", value, "__dict__", attributes, f"{place.path}.__dict__")
+    w.guard("keys", attributes, None, tuple(attributes), f"attributes of {place.path}")
+    for name, held in list(attributes.items()):
+        if name in _STATE_DICT_ATTRIBUTES and name not in all_names:
+            continue
+        path = f"{place.path}.{name}"
+        if name in _MEMBERS and type(held) is dict and isinstance(value, torch.nn.Module):
+            w.guard("item", attributes, name, held, path)
+        else:
+            inner = place._replace(path=path, optional=name not in all_names)
+            w.hold("item", attributes, name, held, path, inner)
+    if isinstance(value, torch.nn.Module):
+        for name in _MEMBERS:
+            if type(attributes.get(name)) is dict:
+                _walk_members(w, attributes[name], name, place._replace(optional=False))
+
+
+def _walk_members(w, members: dict, kind: str, place) -> None:
+    w.guard("keys", members, None, tuple(members), f"{place.path}.{kind}")
+    for name, member in members.items():
+        path = f"{place.path}[{name}]" if name.isdigit() else f"{place.path}.{name}"
+        w.hold("item", members, name, member, path, place._replace(path=path))
+
+
+def walk_tensor(w, value, place) -> None:
+    """A tensor is compared elsewhere; here only attributes that users have set, or code sets."""
+    if id(value) not in w.tensor_ids:
+        w.tensor_ids.add(id(value))
+        w.result.tensors.append((place.path, value))
+    kind = type(value)
+    if kind not in (torch.Tensor, torch.nn.Parameter):
+        w.visit(kind, place._replace(path=kind.__qualname__))
+    attributes = dict_of(value)
+    if attributes is None:
+        return
+    names = [n for n in attributes if n in w.seen.names]
+    absent = [n for n in w.tensor_absent if n not in attributes]
+    if names or absent:
+        w.guard("attribute", value, "__dict__", attributes, f"{place.path}.__dict__")
+        for name in absent:
+            w.guard("missing", attributes, name, None, f"{place.path}.{name}")
+    for name in names:
+        path = f"{place.path}.{name}"
+        inner = place._replace(path=path, depth=place.depth + 1)
+        w.hold("item", attributes, name, attributes[name], path, inner)
+
+
+def walk_class(w, kind, place) -> None:
+    """A user's class: what its MRO gives for each name that code mentions, special methods that ran included."""
+    if origin.of_class(kind) != origin.USER or not kind.__flags__ & (1 << 9):
+        return
+    if origin.of_class(type(kind)) == origin.USER:
+        w.visit(type(kind), place._replace(path=type(kind).__qualname__))
+    done: Set[str] = set()
+    for base in kind.__mro__[:-1]:
+        base_origin = origin.of_class(base)
+        if base_origin == origin.STANDARD:
+            continue
+        entries = vars(base)
+        reads_all = w.seen.reads_all and base_origin == origin.USER
+        for name in [n for n in entries if n in w.class_names or reads_all]:
+            if name in done or name in _BORING:
+                continue
+            done.add(name)
+            _walk_class_entry(w, kind, base, name, entries[name], place, base_origin == origin.USER)
+    for name in w.seen.tested:
+        if type_lookup(kind, name) is MISSING:
+            w.guard("type_attribute", kind, name, MISSING, f"{kind.__qualname__}.{name}")
+
+
+def _walk_class_entry(w, kind, base, name: str, value: object, place, is_user: bool) -> None:
+    path = f"{base.__qualname__}.{name}"
+    w.guard("type_attribute", kind, name, value, path)
+    if not is_user or isinstance(value, types.MemberDescriptorType):
+        return
+    depth = place.depth if isinstance(value, _FUNCTIONS) else place.depth + 1
+    w.visit(value, place._replace(path=path, depth=depth))
