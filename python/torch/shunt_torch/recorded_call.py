@@ -56,7 +56,7 @@ class RecordedCall:
         arguments = _C.Arguments(args, kwargs, is_value)
         self.walked = walked = walk([("", function), *arguments.objects], observed)
         for refused in (*observed.refusals, *walked.refusals):
-            raise Refused(getattr(refused, "reason", str(refused)), getattr(refused, "path", ""), retry=False)
+            raise Refused(refused.reason, refused.path)
         self.inputs, objects = list(arguments.tensors), {id(t) for _, t in arguments.tensors}
         captured, grad_of = [], []
         for path, tensor in walked.tensors:
