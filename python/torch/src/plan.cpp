@@ -7,6 +7,8 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <array>
+
 namespace shunt_torch {
 
 struct Plan::Context {
@@ -32,11 +34,16 @@ struct Plan::Context {
 };
 
 std::shared_ptr<Plan> Plan::make(const Program& program, const std::vector<at::Tensor>& trace, std::string& why) {
-  auto plan = std::make_shared<Plan>();
-  plan->program_ = &program;
-  Builder builder(*plan, program, trace);
-  why = builder.build();
-  return why.empty() ? plan : nullptr;
+  // An operator that Shunt refuses to fuse is found while the plan is made, which then begins again.
+  std::set<size_t> blocked;
+  while (true) {
+    auto plan = std::make_shared<Plan>();
+    plan->program_ = &program;
+    const size_t before = blocked.size();
+    why = Builder(*plan, program, trace, blocked).build();
+    if (!why.empty()) return nullptr;
+    if (blocked.size() == before) return plan;
+  }
 }
 
 Plan::~Plan() = default;
@@ -123,6 +130,7 @@ bool Plan::runSteps(Context& c, Run& run) const {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const c10::impl::ExcludeDispatchKeyGuard below_autocast(c10::autocast_dispatch_keyset);
   torch::jit::Stack stack;
+  std::vector<void*> addresses, results;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& s = steps_[i];
     if (s.kind == Kind::kAssignGrad) {
@@ -136,7 +144,18 @@ bool Plan::runSteps(Context& c, Run& run) const {
       }
       continue;
     }
-    if (s.kind == Kind::kView) continue;
+    if (s.kind == Kind::kFused && s.group != nullptr) {
+      const auto addressesOf = [&](const std::vector<Place>& places) {
+        addresses.clear();
+        for (const Place& p : places)
+          addresses.push_back(static_cast<char*>(c.storages[p.storage]->mutable_data()) + p.offset);
+      };
+      addressesOf(s.to);
+      results.assign(addresses.begin(), addresses.end());
+      addressesOf(s.from);
+      s.group->run(addresses, results);
+    }
+    if (s.kind == Kind::kView || s.kind == Kind::kFused) continue;
     stack = c.stacks[i];
     s.op->callBoxed(stack);
     if (s.expected && *s.expected != (stack[0].isBool() ? stack[0].toBool() : stack[0].toScalar().to<bool>()))

@@ -8,6 +8,7 @@
 // Calls that run at once have a context each, which are kept for later ones.
 #pragma once
 
+#include "fused.h"
 #include "program.h"
 
 #include <memory>
@@ -49,7 +50,10 @@ class Plan {
     int32_t storage = -1;  // -1: undefined
     at::Tensor like;       // sizes, strides, dtype
   };
-  enum class Kind : uint8_t { kCall, kView, kAssignGrad };
+  struct Place {
+    size_t storage, offset;  // in bytes
+  };
+  enum class Kind : uint8_t { kCall, kView, kFused, kAssignGrad };
   struct Step {
     Kind kind;
     size_t of = 0;  // in the program
@@ -57,6 +61,8 @@ class Plan {
     std::vector<int64_t> outs = {};               // slots of an out= variant's results
     std::vector<std::vector<int64_t>> lent = {};  // by return: slots that a result lends its memory to, or -1
     std::optional<bool> expected = {};
+    std::shared_ptr<FusedGroup> group = {};  // of kFused; its members follow as steps without one, which do nothing
+    std::vector<Place> from = {}, to = {};   // the group's memory
     int64_t input = -1, slot = -1;
   };
   std::unique_ptr<Context> take();

@@ -68,6 +68,7 @@ class Program {
   py::list describe() const;
 
  private:
+  friend class FusedGroup;
   friend class Plan;
   enum class Kind : uint8_t { kCall, kAssignGrad };
   enum class Place : uint8_t { kLiteral, kSlot, kList, kOptionalList };
