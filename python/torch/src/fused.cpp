@@ -234,8 +234,7 @@ std::shared_ptr<FusedGroup> FusedGroup::make(const Program& program, const std::
     for (; at < steps.size(); ++at) maker.add(steps[at]);
     for (const int64_t slot : group->results_) maker.addResult(slot);
     group->plan_ = maker.finish();
-  } catch (const std::exception& e) {
-    if (getenv("DBG")) fprintf(stderr, "%s\n", e.what());
+  } catch (const std::exception&) {
     // What Shunt doesn't take is left to PyTorch; where no operator is to blame, all are.
     if (at < steps.size())
       blocked.insert(steps[at]);

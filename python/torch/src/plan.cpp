@@ -120,10 +120,29 @@ bool Plan::run(Run& run) {
       }
     }
     complete = runSteps(c, run);
+    if (complete) makeViews(c, run);
   }
   if (complete)
     for (const int64_t slot : outputs_) run.outputs.push_back(real(c, slot, run));
   return complete;
+}
+
+// With what eager code's views know of their base, so through all of the dispatcher but autocast.
+void Plan::makeViews(Context& c, const Run& run) const {
+  const c10::impl::ExcludeDispatchKeyGuard below_autocast(c10::autocast_dispatch_keyset);
+  for (const size_t step : views_) {
+    for (const int64_t slot : program_->slotsOf(step)) c.reals[static_cast<size_t>(slot)] = real(c, slot, run);
+    torch::jit::Stack stack = program_->stackOf(step, c.reals);
+    program_->steps_[step].op->callBoxed(stack);
+    size_t at = 0;
+    const std::vector<int64_t> results = program_->resultsOf(step);
+    for (const c10::IValue& v : stack) {
+      if (v.isTensor())
+        c.reals[static_cast<size_t>(results[at++])] = v.toTensor();
+      else
+        for (const at::Tensor& t : v.toTensorVector()) c.reals[static_cast<size_t>(results[at++])] = t;
+    }
+  }
 }
 
 bool Plan::runSteps(Context& c, Run& run) const {
@@ -185,12 +204,10 @@ bool Plan::runSteps(Context& c, Run& run) const {
 }
 
 py::list Plan::describe() const {
+  static constexpr std::array kPlaces = {"host", "view", "fused", "assign"};
   py::list out;
   for (const Step& s : steps_)
-    out.append(py::make_tuple(s.kind == Kind::kCall   ? "host"
-                              : s.kind == Kind::kView ? "view"
-                                                      : "assign",
-                              program_->nameOf(s.of), program_->whereOf(s.of)));
+    out.append(py::make_tuple(kPlaces[static_cast<size_t>(s.kind)], program_->nameOf(s.of), program_->whereOf(s.of)));
   return out;
 }
 

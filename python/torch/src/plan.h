@@ -67,6 +67,7 @@ class Plan {
   };
   std::unique_ptr<Context> take();
   bool runSteps(Context& c, Run& run) const;
+  void makeViews(Context& c, const Run& run) const;
   at::Tensor real(Context& c, int64_t slot, const Run& run) const;
 
   const Program* program_ = nullptr;
@@ -74,6 +75,7 @@ class Plan {
   std::vector<Slot> slots_;
   std::vector<Step> steps_;
   std::vector<int64_t> outputs_;
+  std::vector<size_t> views_;  // steps of the program that make results which are views
   size_t block_ = 0;
   std::vector<std::unique_ptr<Context>> free_;
 };

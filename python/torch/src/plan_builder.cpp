@@ -128,9 +128,18 @@ std::string Plan::Builder::build() {
   return "";
 }
 
-std::string Plan::Builder::outputsFit() const {
+std::string Plan::Builder::outputsFit() {
+  const auto storageKind = [&](int64_t slot) {
+    return plan_.storages_[static_cast<size_t>(plan_.slots_[static_cast<size_t>(slot)].storage)].kind;
+  };
+  std::set<int64_t> is_view;
+  for (size_t i = 0; i < program_.steps_.size(); ++i) {
+    if (!program_.steps_[i].as_eager) continue;
+    plan_.views_.push_back(i);
+    const std::vector<int64_t> results = program_.resultsOf(i);
+    is_view.insert(results.begin(), results.end());
+  }
   for (const Program::Step& s : program_.steps_) {
-    if (s.as_eager) return "a result is a view";
     if (s.kind == Program::Kind::kAssignGrad && s.slot >= static_cast<int64_t>(program_.inputs_)) {
       const Slot& slot = plan_.slots_[static_cast<size_t>(s.slot)];
       if (plan_.storages_[static_cast<size_t>(slot.storage)].kind == Storage::Kind::kInput)
@@ -140,9 +149,7 @@ std::string Plan::Builder::outputsFit() const {
       return "an operator isn't PyTorch's: " + s.name;
   }
   for (const int64_t slot : program_.outputs_)
-    if (plan_.storages_[static_cast<size_t>(plan_.slots_[static_cast<size_t>(slot)].storage)].kind ==
-        Storage::Kind::kInput)
-      return "a result is memory of an input";
+    if (storageKind(slot) == Storage::Kind::kInput && !is_view.contains(slot)) return "a result is memory of an input";
   return "";
 }
 

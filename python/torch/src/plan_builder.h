@@ -21,7 +21,7 @@ class Plan::Builder {
   void fuse();
   void makeGroup(const std::vector<size_t>& members);
   void layOut();
-  std::string outputsFit() const;
+  std::string outputsFit();
   Plan& plan_;
   const Program& program_;
   const std::vector<at::Tensor>& trace_;

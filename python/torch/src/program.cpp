@@ -111,6 +111,14 @@ void Program::assignGrad(int64_t input, std::optional<int64_t> slot) {
 
 void Program::addOutput(int64_t slot) { outputs_.push_back(slot); }
 
+std::vector<int64_t> Program::slotsOf(size_t step) const {
+  std::vector<int64_t> out;
+  for (const Argument& a : steps_[step].arguments)
+    for (const int64_t slot : a.slots)
+      if (slot >= 0) out.push_back(slot);
+  return out;
+}
+
 std::vector<int64_t> Program::resultsOf(size_t step) const {
   std::vector<int64_t> out;
   for (const auto& of_return : steps_[step].results) out.insert(out.end(), of_return.begin(), of_return.end());

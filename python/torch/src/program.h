@@ -60,6 +60,8 @@ class Program {
   const std::string& nameOf(size_t step) const { return steps_[step].name; }
   const std::string& whereOf(size_t step) const { return steps_[step].where; }
   const std::vector<int64_t>& outputs() const { return outputs_; }
+  /// Slots that a step reads.
+  std::vector<int64_t> slotsOf(size_t step) const;
   /// Slots that a step fills, in order.
   std::vector<int64_t> resultsOf(size_t step) const;
   /// The arguments of a step, as its operator is called with: tensors by slot, then those of `outs`.
