@@ -1,4 +1,5 @@
 // The extension shunt_torch._C.
+#include "operator_hook.h"
 #include "recording.h"
 #include "tensors.h"
 #include "values.h"
@@ -64,6 +65,11 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
           "address",
           [](const StorageHandle& s) { return reinterpret_cast<uintptr_t>(s.storage.unsafeGetStorageImpl()); })
       .def_property_readonly("uses", &StorageHandle::uses);
+  registerOperatorHook();
+  py::class_<OperatorHook>(m, "OperatorHook")
+      .def(py::init<py::object>())
+      .def("enter", &OperatorHook::enter)
+      .def("exit", &OperatorHook::exit);
   py::class_<GradWatch>(m, "GradWatch").def(py::init<std::vector<at::Tensor>>()).def("changes", &GradWatch::changes);
   py::class_<Slot>(m, "Slot").def(py::init<int64_t>()).def_readonly("index", &Slot::index);
   py::class_<Arguments, std::shared_ptr<Arguments>>(m, "Arguments")
