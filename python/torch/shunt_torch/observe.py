@@ -118,7 +118,8 @@ class Observed:
         key = (id(code), function.__name__, holder if isinstance(holder, type) else type(holder), function.__module__)
         allowed = self._allowed.get(key)
         if allowed is None:
-            allowed = self._allowed[key] = c_calls.is_allowed(function)
+            is_own_lock = self._origins[id(code)][1] == origin.STANDARD and c_calls.is_lock(function)
+            allowed = self._allowed[key] = is_own_lock or c_calls.is_allowed(function)
             if allowed and (c_calls.reads_all_attributes(function) or _asks_by_name(function)):
                 self._asked[key] = (code, function)
                 self._summary = None
