@@ -126,6 +126,21 @@ def test_refuses(step, name):
     assert any(f"calls {name}," in r for r in found), found
 
 
+def saves(x, path):
+    torch.save(x, path)
+
+
+def seeds(x):
+    torch.manual_seed(1)
+
+
+def test_refuses_effects_of_PyTorch_s_functions(tmp_path):
+    (reason,) = refused(saves, X, str(tmp_path / "x.pt"))
+    assert reason.startswith(f"test_observe.py:{saves.__code__.co_firstlineno + 1}: `torch.save(x, path)` calls torch.save,")
+    (reason,) = refused(seeds, X)
+    assert "calls torch.manual_seed," in reason
+
+
 def test_a_refusal_names_file_line_and_source():
     (refusal,) = watch(calls_clock, X, calls=2).refusals
     assert refusal.path == f"test_observe.py:{calls_clock.__code__.co_firstlineno + 1}"

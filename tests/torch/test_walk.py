@@ -1224,6 +1224,14 @@ def test_scripted_modules_are_refused():
     assert "scripted" in refusals(step, X)[0]
 
 
+def test_traced_graphs_of_fx():
+    model, _ = make_custom()
+    traced = torch.fx.symbolic_trace(model)
+    result = walk_of(traced, X)
+    traced.fc = torch.nn.Linear(3, 3)
+    assert "step.fc" in changed(result)
+
+
 # Python modules.
 
 

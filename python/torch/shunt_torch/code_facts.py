@@ -76,7 +76,7 @@ def _scan(code: types.CodeType, facts: Facts) -> bool:
             continue
         if chain and op in ("LOAD_ATTR", "LOAD_METHOD"):
             chain += (names[argument >> 1 if _SHIFTED_ATTRIBUTE else argument],)
-            called = op == "LOAD_METHOD" or _SHIFTED_ATTRIBUTE and bool(argument & 1)
+            called = called or op == "LOAD_METHOD" or _SHIFTED_ATTRIBUTE and bool(argument & 1)
             continue
         if chain:
             facts.chains.add(chain)
@@ -85,7 +85,7 @@ def _scan(code: types.CodeType, facts: Facts) -> bool:
             chain = ()
         if op == "LOAD_GLOBAL":
             chain = (names[argument >> 1 if _SHIFTED_GLOBAL else argument],)
-            called = not _SHIFTED_GLOBAL or bool(argument & 1)
+            called = not _SHIFTED_GLOBAL or bool(argument & 1)  # NULL below it: what the chain ends with is called
         elif op in _GLOBAL_LOADS:
             chain = (names[argument],)
             called = True

@@ -142,22 +142,24 @@ def _walk_globals_of(w, d: dict, file: str, chains: Dict[Tuple[str, ...], bool])
             _check_escaped(w, d.get(chain[0], builtins.get(chain[0])), chain)
     # C functions that the standard library calls are watched as the user's are; its locks and caches are nobody's input.
     optional = origin.of_name(d.get("__name__")) == origin.STANDARD
+    visits = []
     from_builtins = []
     for name, *rest in sorted(chains):
         path = f"global {name} of {file}"
-        if name not in d:
-            w.guard("missing", d, name, None, path)
-            from_builtins.append((name, path))
-            continue
-        value = d[name]
-        w.guard("item", d, name, value, path)
-        if rest and isinstance(value, types.ModuleType):
-            _follow(w, value, rest, Place(name, 0, optional))
+        if name in d:
+            w.guard("item", d, name, d[name], path)
+            visits.append((d[name], rest, Place(name, 0, optional)))
         else:
-            w.visit(value, Place(name, 0, optional))
-    for name, path in from_builtins:
+            w.guard("missing", d, name, None, path)
+            from_builtins.append(name)
+    for name in from_builtins:
         if name in builtins:
             w.guard("item", builtins, name, builtins[name], f"built-in {name}")
+    for value, rest, place in visits:
+        if rest and isinstance(value, types.ModuleType):
+            _follow(w, value, rest, place)
+        else:
+            w.visit(value, place)
 
 
 def _check_escaped(w, value: object, chain: Tuple[str, ...]) -> None:
