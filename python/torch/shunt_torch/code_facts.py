@@ -12,6 +12,8 @@ from typing import Iterator, List, NamedTuple, Optional, Set, Tuple
 _SHIFTED_GLOBAL = sys.version_info >= (3, 11)  # bit 0 of LOAD_GLOBAL's argument says whether it pushes NULL
 _SHIFTED_ATTRIBUTE = sys.version_info >= (3, 12)  # bit 0 of LOAD_ATTR's argument says whether it loads a method
 
+_NULL_FOLLOWS = sys.version_info >= (3, 13)  # a function that is called at once is pushed before NULL, else after
+
 _GLOBAL_LOADS = {"LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL"}
 _SKIPPED = {"CACHE", "EXTENDED_ARG"}
 
@@ -80,7 +82,7 @@ def _scan(code: types.CodeType, facts: Facts) -> bool:
             continue
         if chain:
             facts.chains.add(chain)
-            if not called:
+            if not called and not (_NULL_FOLLOWS and op == "PUSH_NULL"):
                 facts.escaped.add(chain)
             chain = ()
         if op == "LOAD_GLOBAL":
