@@ -246,6 +246,21 @@ def test_imports_are_not_observed():
     assert observed.refusals == []
 
 
+def test_a_standard_function_that_the_library_calls_for_the_user():
+    scope = {}
+    exec(compile("def watch(observed, f):\n  with observed.watching(): f()", torch.__file__, "exec"), scope)
+    observed = Observed()
+    scope["watch"](observed, functools.partial(random.gauss, 0.0, 1.0))
+    assert random.Random.gauss.__code__ in observed.codes
+
+
+def test_what_starts_the_watch_is_not_of_the_call():
+    observed = Observed()
+    with observed.watching():
+        time.time()
+    assert observed.refusals == []
+
+
 # Attributes by computed names.
 
 

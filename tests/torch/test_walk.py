@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import random
 import time
+import types
 
 import pytest
 import torch
@@ -370,12 +371,26 @@ def test_what_code_names_of_a_module_may_not():
 
 def test_an_object_met_first_where_nobody_reads_it():
     model = WithGenerator()
-    shared = model.rng
+    held = types.SimpleNamespace(shared=model.rng)
 
     def step(x):
-        return model(x) + len(shared)
+        return model(x) + len(held.shared)
 
     assert any("generator" in r for r in refusals(step, X))
+
+
+def test_nothing_is_listed_twice_that_is_met_where_nobody_reads_it():
+    model = WithGenerator()
+    model.rng = [torch.ones(3)]
+    held = types.SimpleNamespace(shared=model.rng)
+
+    def step(x):
+        return model(x) + len(held.shared)
+
+    result = walk_of(step, X)
+    names = [(g.kind, id(g.owner), repr(g.key)) for g in result.guards]
+    assert len(set(names)) == len(names)
+    assert len({id(t) for _, t in result.tensors}) == len(result.tensors)
 
 
 def test_an_unreadable_attribute_replaced():

@@ -210,3 +210,31 @@ def test_extension_types_are_refused():
             return x if held is None else x + 1
 
         assert "made in C" in refusals(step, X)[0] or "position" in refusals(step, X)[0]
+
+
+def test_tensors_that_are_keys():
+    key = torch.nn.Parameter(torch.ones(3))
+    held = {key: 1.0}
+
+    def step(x):
+        return x * next(iter(held))
+
+    result = walk_of(step, X)
+    assert any(t is key for _, t in result.tensors)
+
+
+def test_a_weak_reference_to_what_needs_no_guards():
+    def target():
+        pass
+
+    held = weakref.ref(target)
+
+    def step(x):
+        return x if held() is None else x + 1
+
+    result = walk_of(step, X)
+    del target
+    assert held() is not None
+    assert changed(result) == []
+    del result
+    assert held() is None

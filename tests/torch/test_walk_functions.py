@@ -7,7 +7,7 @@ import time
 
 import pytest
 import torch
-from walking import X, changed, changed_by_call, refusals, walk_of, watch
+from walking import Custom, X, changed, changed_by_call, refusals, walk_of, watch
 
 from shunt_torch.walk import walk
 
@@ -173,6 +173,39 @@ def lost_closure():
     return hidden
 
 
+def test_closures_of_the_library_may_hold_anything():
+    scope = {}
+    exec(compile("def wrap(f, log):\n  return lambda x: f(x, log)", torch.__file__, "exec"), scope)
+    assert refusals(scope["wrap"](lambda x, log: x + 1, iter([])), X) == []
+
+
+def test_loggers():
+    import logging
+
+    logger = logging.getLogger("shunt_torch.tests.walks")
+
+    def step(x):
+        logger.debug("step %s", 1)
+        return x
+
+    result = walk_of(step, X)
+    logger.disabled = True
+    assert changed(result) == ["logger.disabled"]
+
+
+def test_super_is_no_closure_that_can_be_lost():
+    def make():
+        class Derived(Custom):
+            def __init__(self):
+                super().__init__()
+
+        return Derived
+
+    hidden = make()
+    observed = watch(lambda x, make: make(), X, hidden)
+    assert walk([("step", len)], observed).refusals == []
+
+
 def test_a_closure_that_the_walk_cannot_find_is_refused():
     hidden = lost_closure()
     observed = watch(lambda x: hidden(x), X)
@@ -276,6 +309,18 @@ def test_user_modules_held_as_values(user_module):
     result = walk_of(step, X)
     held.SCALE = 3.0
     assert changed(result) == ["held.SCALE"]
+
+
+def test_attributes_that_modules_lack(user_module):
+    scope = {"settings": user_module}
+    exec(
+        "def asks(x):\n  return settings.OTHER if hasattr(settings, 'OTHER') else x\n"
+        "def tries(x):\n  try:\n    return settings.OTHER\n  except AttributeError:\n    return x",
+        scope,
+    )
+    results = [walk_of(scope["asks"], X), walk_of(scope["tries"], X)]
+    user_module.OTHER = 3
+    assert [changed(r) for r in results] == [["settings.OTHER"], ["settings.OTHER"]]
 
 
 def test_modules_imported_in_the_call(user_module):

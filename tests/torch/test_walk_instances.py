@@ -8,7 +8,9 @@ import types
 
 import pytest
 import torch
-from walking import Custom, Money, X, changed, make_custom, refusals, sgd, walk_of
+from walking import Custom, Money, X, changed, make_custom, refusals, sgd, walk_of, watch
+
+from shunt_torch.walk import walk
 
 
 # Instances and classes.
@@ -364,3 +366,92 @@ def test_attributes_of_tensors():
     assert changed(result) == []
     weight.scale = 3.0
     assert changed(result) == ["weight.scale"]
+
+
+def test_an_attribute_that_a_method_makes():
+    class Lazy:
+        def step(self, x):
+            self.made = x
+            return x
+
+    observed = watch(Lazy().step, X)
+    fresh = Lazy()
+    result = walk([("step", fresh.step)], observed)
+    fresh.step(X)
+    assert changed(result) == ["step.__self__.made"]
+
+
+def test_an_attribute_that_a_class_gets_later():
+    class Held:
+        pass
+
+    held = Held()
+
+    def step(x):
+        return x * getattr(held, "factor", 2.0)
+
+    result = walk_of(step, X)
+    Held.factor = 3.0
+    assert [p.rpartition(".")[2] for p in changed(result)] == ["factor"]
+
+
+def test_class_attributes_by_computed_names():
+    class Held:
+        n0 = 1.0
+
+    held = Held()
+
+    def step(x):
+        return x * sum(getattr(held, "n" + str(i)) for i in range(1))
+
+    result = walk_of(step, X)
+    Held.n0 = 3.0
+    assert [p.rpartition(".")[2] for p in changed(result)] == ["n0"]
+
+
+def test_methods_inherited_from_the_standard_library():
+    class Settings(collections.UserDict):
+        pass
+
+    held = Settings(scale=2.0)
+
+    def step(x):
+        return x * held.get("scale")
+
+    result = walk_of(step, X)
+    Settings.get = lambda self, name: 3.0
+    assert changed(result) == ["Mapping.get"]
+    del Settings.get
+    held["scale"] = 3.0
+    assert changed(result) == ["held.data['scale']"]
+
+
+class Level(enum.Enum):
+    LOW = 1
+
+    def factor(self):
+        return 2.0 * self.value
+
+
+def test_methods_of_an_enum_that_only_a_member_leads_to(monkeypatch):
+    held = types.SimpleNamespace(level=Level.LOW)
+
+    def step(x):
+        return x * held.level.factor()
+
+    result = walk_of(step, X)
+    monkeypatch.setattr(Level, "factor", lambda self: 1.0)
+    assert changed(result) == ["Level.factor"]
+
+
+def test_the_shortest_way_counts():
+    outer, last = nest(4)
+    last.a = inner = types.SimpleNamespace(scale=2.0)
+    near = [[[[[[inner]]]]]]
+
+    def step(x):
+        return x * near[0][0][0][0][0][0].scale if outer.a.a.a.a.a is inner else x
+
+    result = walk_of(step, X)
+    inner.scale = 3.0
+    assert changed(result) == ["near[0][0][0][0][0][0].scale"]

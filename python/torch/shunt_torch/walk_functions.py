@@ -40,8 +40,6 @@ def _walk_closure(w, f, place) -> None:
             w.guard("empty_cell", cell, None, MISSING, path)
             continue
         w.hold("cell", cell, None, value, path, place._replace(path=name))
-        if isinstance(value, types.ModuleType) and not place.optional:
-            check_unseen(w, value, w.seen.names, name)
 
 
 def _walk_defaults(w, f, place) -> None:
@@ -65,8 +63,7 @@ def _walk_function_attributes(w, f, place, is_user: bool) -> None:
             w.hold("item", attributes, name, attributes[name], path, place._replace(path=path))
     if is_user:
         for name in sorted((w.seen.stored | w.seen.tested) - attributes.keys()):
-            if not hasattr(types.FunctionType, name):
-                w.guard("missing", attributes, name, None, f"{place.path}.{name}")
+            w.guard("missing", attributes, name, None, f"{place.path}.{name}")
 
 
 def walk_method(w, method, place) -> None:
@@ -122,8 +119,6 @@ def walk_globals(w) -> None:
     """The globals that observed code names, dict by dict, and the modules that it imports while running."""
     by_dict: Dict[int, Tuple[dict, str, Dict[Tuple[str, ...], bool]]] = {}
     for code, dicts in w.observed.user_codes():
-        if code.co_name == "<module>":
-            continue  # ran because it was imported
         facts = w.seen.facts[id(code)]
         for d in dicts:
             chains = by_dict.setdefault(id(d), (d, code.co_filename, {}))[2]
@@ -208,6 +203,8 @@ def walk_python_module(w, module, place) -> None:
         if not name.startswith("__"):
             path = f"{place.path}.{name}"
             w.hold("item", attributes, name, attributes[name], path, place._replace(path=path))
+    for name in sorted(w.seen.tested - attributes.keys()):
+        w.guard("missing", attributes, name, None, f"{place.path}.{name}")
 
 
 def _walk_imports(w, facts, d: dict) -> None:
