@@ -450,7 +450,7 @@ def test_the_shortest_way_counts():
     near = [[[[[[inner]]]]]]
 
     def step(x):
-        return x * near[0][0][0][0][0][0].scale if outer.a.a.a.a.a is inner else x
+        return x * near[0][0][0][0][0][0].scale if outer.a.a.a.a.a is not None else x
 
     result = walk_of(step, X)
     inner.scale = 3.0
