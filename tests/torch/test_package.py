@@ -36,6 +36,7 @@ except ImportError as error:
 def test_version():
     assert shunt_torch.__version__ == VERSION
     assert shunt_torch._C.runtime_version() == VERSION
+    assert shunt_torch._C.self_test() >= 0
     assert torch.__version__.startswith(_build.TORCH + ".")
 
 

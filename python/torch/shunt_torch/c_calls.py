@@ -68,6 +68,11 @@ def name_of(function: object) -> str:
     return name if module in (None, "builtins") else f"{module}.{name}"
 
 
+def is_lock(function: object) -> bool:
+    """The standard library's locks around its own structures, that of functools.cached_property say, keep no value."""
+    return type(getattr(function, "__self__", None)).__module__ == "_thread"
+
+
 def is_allowed(function: object) -> bool:
     holder = getattr(function, "__self__", None)
     module = getattr(function, "__module__", None)

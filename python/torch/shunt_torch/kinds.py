@@ -73,6 +73,7 @@ _BY_CLASS: Dict[type, Handler] = {
     torch.finfo: nothing,
     torch.iinfo: nothing,
     torch.jit.ScriptFunction: nothing,
+    torch.fx.Graph: nothing,  # a GraphModule runs the code made from it
 }
 
 _BY_BASE: List[Tuple[type, Handler]] = [

@@ -52,6 +52,17 @@ def of_code(code: types.CodeType, module_name: Optional[str]) -> str:
     return STANDARD if file.startswith(_STANDARD_FOLDERS) else USER
 
 
+# Functions of PyTorch's that do what no operator shows: files, and the seeds of its generator.
+_EFFECTS = frozenset(
+    {("serialization.py", "save"), ("serialization.py", "load"), ("random.py", "manual_seed"), ("random.py", "seed")}
+)
+
+
+def has_effect(code: types.CodeType) -> bool:
+    folder, name = os.path.split(code.co_filename)
+    return (name, code.co_name) in _EFFECTS and folder + os.sep in _LIBRARY_FOLDERS
+
+
 def of_class(kind: type) -> str:
     return of_name(type.__dict__["__module__"].__get__(kind))
 

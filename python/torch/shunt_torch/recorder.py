@@ -1,4 +1,4 @@
-"""Recorder: a TorchDispatchMode that writes the operators of a call into a program.
+"""Recorder: writes the operators of a call into a program, as _C.OperatorHook shows them.
 
 Note [What a recorder must know]
 Operators below autograd are seen here, those of backward() and of optimisers too. Tensors are told by their storage and how they look
@@ -8,12 +8,13 @@ neither an input's nor made by a recorded operator is refused, since a replay wo
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Optional
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import _C
+from .constants import PlainData
 from .refusal import Refused, from_optimizer, user_line
 
 # Arguments that an operator writes though its schema doesn't say so, by position.
@@ -27,16 +28,18 @@ _ADVICE = {
 }
 
 
-class Recorder(TorchDispatchMode):
-    """Records while it is active. After a refusal the rest of the call runs as it would without it.
+class Recorder:
+    """Records while it is entered. After a refusal the rest of the call runs as it would without it.
 
     `inputs`: the tensors that stand for the program's inputs, in order, with the path of each; `leaves`: positions of those
     whose grads are watched.
     """
 
     def __init__(self, program: "_C.Program", inputs: list[tuple[str, torch.Tensor]], leaves: list[int]):
-        super().__init__()
         self.program, self.inputs = program, inputs
+        self.plain_data = PlainData()
+        self._hook = _C.OperatorHook(self)
+        self._stance: Any = None
         self.refusal: Optional[Refused] = None
         self.slots: dict[tuple, int] = {}  # by key
         self.bases: dict[int, int] = {}  # a slot on each storage
@@ -47,6 +50,7 @@ class Recorder(TorchDispatchMode):
         self.draws = False
         self.foreign = False  # an operator that isn't PyTorch's
         self.views: dict[int, int] = {}  # slots that are views, and what they are views of
+        self._dtypes: dict[int, torch.dtype] = {}
         for path, tensor in inputs:
             slot = program.add_input()
             key = _C.key_of(tensor)
@@ -60,33 +64,52 @@ class Recorder(TorchDispatchMode):
         self.leaves = leaves
         self.watch = _C.GradWatch([inputs[i][1] for i in leaves])
 
-    # --- the mode ---
+    # --- what the hook calls ---
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: Optional[dict] = None) -> Any:
-        kwargs = kwargs or {}
-        if self.refusal is not None:
-            return func(*args, **kwargs)
+    def __enter__(self) -> "Recorder":
+        if "torch._dynamo" in sys.modules:  # what torch.compile has compiled writes memory by no operator
+            self._stance = torch.compiler.set_stance("force_eager")
+            self._stance.__enter__()
+        self.plain_data.__enter__()
+        self._hook.enter()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._hook.exit()
+        self.plain_data.__exit__(*error)
+        if self._stance is not None:
+            self._stance.__exit__(*error)
+
+    def before(self, func: Any, args: tuple, kwargs: dict) -> Optional[dict]:
+        """Called before an operator runs; None where it needn't be recorded."""
+        if self.refusal is not None or func._schema.name.startswith(_MARKS):
+            return None
         try:
-            if not isinstance(func, torch._ops.OpOverload):
-                raise Refused(f"{func} is no plain operator", user_line())
-            if func._schema.name.startswith(_MARKS):
-                return func(*args, **kwargs)
             self.poll_grads()
-            call = self._prepare(func, args, kwargs)
-        except Refused as refusal:
-            self.refusal = refusal
-            return func(*args, **kwargs)
-        out = func(*args, **kwargs)
+            if func._schema.name == "aten::lift_fresh" and self._keep_constant(args[0]):
+                return None
+            return self._prepare(func, args, kwargs)
+        except Exception as error:
+            self.refusal = _refusal_of(error, func)
+        return None
+
+    def after(self, call: dict, out: Any) -> None:
         try:
             self._record(call, out)
-        except Refused as refusal:
-            self.refusal = refusal
-        return out
+        except Exception as error:
+            self.refusal = _refusal_of(error, call["func"])
+
+    def _keep_constant(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor was made from Python's numbers alone, which guards know; each replay gets a copy of it."""
+        if not self.plain_data.is_read or _C.key_of(tensor) is None or _C.key_of(tensor)[0] in self.bases:
+            return False
+        slot = self.program.call("aten::clone", "", (tensor.detach().clone(),), {}, [[True]], user_line())[0]
+        self._add(slot, tensor)
+        return True
 
     def poll_grads(self) -> None:
         """Records grads that were assigned since the last look, which no operator shows."""
         for leaf, grad in self.watch.changes():
-            self.touched = True
             if grad is None:
                 self.program.assign_grad(self.leaves[leaf], None)
                 continue
@@ -160,16 +183,10 @@ class Recorder(TorchDispatchMode):
         self._dtypes[slot] = tensor.dtype
         return slot
 
-    _dtypes: dict[int, torch.dtype]
-
     def _dtype_of(self, slot: int) -> torch.dtype:
         if slot < len(self.inputs):
             return self.inputs[slot][1].dtype
         return self._dtypes[slot]
-
-    def __enter__(self):
-        self._dtypes = {}
-        return super().__enter__()
 
     def _record(self, call: dict, out: Any) -> None:
         func = call["func"]
@@ -247,3 +264,8 @@ class Recorder(TorchDispatchMode):
         if self.touched:
             raise Refused(f"{what} after memory from outside was written or numbers were drawn: read it before that", user_line())
         self.program.expect(value)
+
+
+def _refusal_of(error: Exception, func: Any) -> Refused:
+    # An error of ours must not be one of the user's call, which goes on.
+    return error if isinstance(error, Refused) else Refused(f"{func} can't be recorded ({type(error).__name__}: {error})", user_line())

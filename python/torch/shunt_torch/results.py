@@ -86,6 +86,8 @@ class Results:
 
     def _graph(self, tensor: torch.Tensor, path: str, index: int) -> None:
         if tensor.grad_fn is None:
+            if tensor._is_view() and id(tensor._base) in self._inputs:
+                return  # made under no_grad(), of a leaf that requires grad: a replay makes it so, too
             raise Refused(f"{path} is a leaf that was made in the call and requires grad")
         message = freed_message(tensor.grad_fn)
         if not message:
@@ -94,8 +96,8 @@ class Results:
 
     def _views(self) -> list[int]:
         out = []
-        for slot in self.made_slots:
-            while slot in self._recorder.views:
+        for tensor, slot in zip(self.made, self.made_slots):
+            while tensor._is_view() and slot in self._recorder.views:
                 out.append(slot)
                 slot = self._recorder.views[slot]
         return out

@@ -1,9 +1,10 @@
 // The extension shunt_torch._C.
+#include "operator_hook.h"
 #include "recording.h"
+#include "self_test.h"
 #include "tensors.h"
 #include "values.h"
 
-#include <shunt/shunt.h>
 #include <shunt/version.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
@@ -45,10 +46,8 @@ PyMethodDef call_recordings = {
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   using namespace shunt_torch;
   m.doc() = "Recordings of calls of PyTorch, and their replay. Internal to shunt_torch.";
-  m.def(
-      "runtime_version",
-      [] { return shunt::ones({1}).item<float>() == 1.0f ? std::string(SHUNT_VERSION) : std::string(); },
-      "The version of Shunt, after a first call of libshunt.");
+  m.def("runtime_version", [] { return SHUNT_VERSION; }, "The version of Shunt that it was compiled against.");
+  m.def("self_test", &selfTest, "The number of pairs that Shunt has compiled; -1 where it computes wrongly.");
   m.attr("MISSED") = py::reinterpret_borrow<py::object>(missed());
   m.attr("call") = py::reinterpret_steal<py::object>(PyCFunction_New(&call_recordings, nullptr));
   m.def("same_value", [](py::object a, py::object b) { return isSameValue(a.ptr(), b.ptr()); });
@@ -64,6 +63,11 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
           "address",
           [](const StorageHandle& s) { return reinterpret_cast<uintptr_t>(s.storage.unsafeGetStorageImpl()); })
       .def_property_readonly("uses", &StorageHandle::uses);
+  registerOperatorHook();
+  py::class_<OperatorHook>(m, "OperatorHook")
+      .def(py::init<py::object>())
+      .def("enter", &OperatorHook::enter)
+      .def("exit", &OperatorHook::exit);
   py::class_<GradWatch>(m, "GradWatch").def(py::init<std::vector<at::Tensor>>()).def("changes", &GradWatch::changes);
   py::class_<Slot>(m, "Slot").def(py::init<int64_t>()).def_readonly("index", &Slot::index);
   py::class_<Arguments, std::shared_ptr<Arguments>>(m, "Arguments")

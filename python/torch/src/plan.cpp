@@ -133,6 +133,7 @@ void Plan::makeViews(Context& c, const Run& run) const {
   for (const size_t step : views_) {
     for (const int64_t slot : program_->slotsOf(step)) c.reals[static_cast<size_t>(slot)] = real(c, slot, run);
     torch::jit::Stack stack = program_->stackOf(step, c.reals);
+    const c10::AutoGradMode as_recorded(program_->steps_[step].grad_mode);
     program_->steps_[step].op->callBoxed(stack);
     size_t at = 0;
     const std::vector<int64_t> results = program_->resultsOf(step);

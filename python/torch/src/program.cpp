@@ -43,6 +43,8 @@ at::Tensor wrappedNumber(const py::handle& value) {
     t = at::scalar_to_tensor(at::Scalar(value.cast<bool>()));
   else if (PyLong_Check(value.ptr()))
     t = at::scalar_to_tensor(at::Scalar(value.cast<int64_t>()));
+  else if (PyComplex_Check(value.ptr()))
+    t = at::scalar_to_tensor(at::Scalar(value.cast<c10::complex<double>>()));
   else
     t = at::scalar_to_tensor(at::Scalar(value.cast<double>()));
   t.unsafeGetTensorImpl()->set_wrapped_number(true);
@@ -58,13 +60,14 @@ Program::Argument Program::argumentOf(const c10::Argument& schema, const py::han
     return o.cast<Slot>().index;
   };
   if (py::isinstance<Slot>(value)) return {Place::kSlot, {}, {value.cast<Slot>().index}};
+  if (THPVariable_Check(value.ptr())) return {Place::kLiteral, THPVariable_Unpack(value.ptr())};
   bool of_optionals = false;
   if (isTensorList(schema.type(), of_optionals) && !value.is_none()) {
     Argument a{of_optionals ? Place::kOptionalList : Place::kList};
     for (const py::handle& item : py::reinterpret_borrow<py::sequence>(value)) a.slots.push_back(indexOf(item));
     return a;
   }
-  if (isTensor(schema.type()) && (PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr())))
+  if (isTensor(schema.type()) && (PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()) || PyComplex_Check(value.ptr())))
     return {Place::kLiteral, wrappedNumber(value)};
   if (isTensor(schema.type()) && value.is_none() && schema.type()->kind() == c10::TypeKind::TensorType)
     return {Place::kLiteral, at::Tensor()};
@@ -76,6 +79,7 @@ std::vector<int64_t> Program::call(const std::string& name, const std::string& o
                                    const std::string& where) {
   Step s{Kind::kCall, overload.empty() ? name : name + '.' + overload, where};
   s.op = c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), overload.c_str());
+  s.grad_mode = c10::GradMode::is_enabled();
   const c10::FunctionSchema& schema = s.op->schema();
   for (size_t i = 0; i < schema.arguments().size(); ++i) {
     const c10::Argument& a = schema.arguments()[i];
@@ -100,7 +104,11 @@ std::vector<int64_t> Program::call(const std::string& name, const std::string& o
   return out;
 }
 
-void Program::expect(bool value) { steps_.back().expected = value; }
+void Program::expect(bool value) {
+  steps_.back().expected = value;
+  // Where the run ends here, grads have to be as they were.
+  std::stable_partition(steps_.begin(), steps_.end(), [](const Step& s) { return s.kind != Kind::kAssignGrad; });
+}
 
 void Program::assignGrad(int64_t input, std::optional<int64_t> slot) {
   Step s{Kind::kAssignGrad, "grad = ", ""};
@@ -206,6 +214,7 @@ bool Program::run(Run& run) const {
       stack = stackOf(i, run.slots);
       if (s.as_eager) {
         const c10::impl::ForceDispatchKeyGuard with_views(below.included_, below.excluded_ - history);
+        const c10::AutoGradMode as_recorded(s.grad_mode);
         s.op->callBoxed(stack);
       } else {
         s.op->callBoxed(stack);

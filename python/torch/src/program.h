@@ -31,13 +31,15 @@ class Program {
   size_t slots() const { return slots_; }
   size_t steps() const { return steps_.size(); }
 
-  /// An operator by its name, "aten::add", and overload, "Tensor". In `args` and `kwargs` a Slot stands for a tensor.
+  /// An operator by its name, "aten::add", and overload, "Tensor". In `args` and `kwargs` a Slot stands for a tensor, a
+  /// tensor for itself: a constant, which the operator mustn't write.
   /// Returns the slot of each result, those of lists one after the other; -1 for an undefined tensor, as `results`, the
   /// recorded ones, say.
   std::vector<int64_t> call(const std::string& name, const std::string& overload, const py::tuple& args,
                             const py::dict& kwargs, const std::vector<std::vector<bool>>& results,
                             const std::string& where);
-  /// That the last operator's result, a bool or number, is this one; another one ends the run.
+  /// That the last operator's result, a bool or number, is this one; another one ends the run. Grads that were assigned
+  /// before are assigned after this.
   void expect(bool value);
   /// Gives input `input` the grad in this slot, or None.
   void assignGrad(int64_t input, std::optional<int64_t> slot);
@@ -88,6 +90,7 @@ class Program {
     std::vector<int64_t> dead = {};
     std::optional<bool> expected = {};
     bool as_eager = false;          // a view for outside
+    bool grad_mode = true;          // when it was recorded: a view knows it
     int64_t input = -1, slot = -1;  // of kAssignGrad
   };
   Argument argumentOf(const c10::Argument& schema, const py::handle& value) const;

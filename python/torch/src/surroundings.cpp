@@ -1,5 +1,7 @@
 #include "surroundings.h"
 
+#include "operator_hook.h"
+
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/PythonTorchFunctionTLS.h>
@@ -133,6 +135,7 @@ Surroundings Surroundings::now() {
 std::string Surroundings::refusal() const {
   const auto& v = settings_;
   if (v[kDispatchModes] != 0) return "a TorchDispatchMode is active";
+  if (OperatorHook::isActive()) return "a call is being recorded";
   if (v[kFunctionModes] != 0)
     return "a TorchFunctionMode is active (torch.set_default_device and `with torch.device` are such)";
   if (v[kFunctionState] != 0) return "__torch_function__ is disabled here";

@@ -1,0 +1,96 @@
+"""Tensors made from Python's numbers while a call is recorded: torch.tensor([1, 2]), x[:, [0, 1]].
+
+Such numbers are constants of the code, or guarded as arguments and variables are, so a tensor of them is the same in each call.
+PyTorch copies them without an operator, and shows the finished tensor by `lift_fresh`. What it was made from is known where it
+was made: by the methods that are replaced here while a call is recorded. Tensors from arrays, other tensors, or objects that give numbers
+when asked aren't known.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable
+
+import torch
+
+_lock = threading.Lock()
+_active: dict[int, "PlainData"] = {}  # by thread
+_saved: dict[tuple, Any] = {}
+
+
+class PlainData:
+    """While it is entered, `is_read` says whether this thread is in a call that makes tensors from nothing but numbers."""
+
+    def __init__(self) -> None:
+        self.is_read = False
+
+    def __enter__(self) -> None:
+        with _lock:
+            if not _active:
+                _patch()
+            _active[threading.get_ident()] = self
+
+    def __exit__(self, *_: Any) -> None:
+        with _lock:
+            del _active[threading.get_ident()]
+            if not _active:
+                _restore()
+
+
+def is_plain(data: Any) -> bool:
+    """Whether data is a number, or lists and tuples of numbers."""
+    if type(data) in (list, tuple):
+        return all(map(is_plain, data))
+    return type(data) in (bool, int, float, complex)
+
+
+def _is_plain_index(index: Any) -> bool:
+    """Whether all that has to become a tensor in an index is plain. Slices and tensors aren't copied."""
+    if type(index) is tuple:
+        return all(map(_is_plain_index, index))
+    return index is None or index is Ellipsis or isinstance(index, (slice, torch.Tensor)) or is_plain(index)
+
+
+_PLACES: tuple[tuple[Any, str, Callable], ...] = (
+    (torch, "tensor", lambda *args, **kwargs: is_plain(args[0] if args else kwargs.get("data"))),
+    (torch, "as_tensor", lambda *args, **kwargs: is_plain(args[0] if args else kwargs.get("data"))),
+    (torch.Tensor, "new_tensor", lambda self, *args, **kwargs: is_plain(args[0] if args else kwargs.get("data"))),
+    (torch.Tensor, "__getitem__", lambda self, index: _is_plain_index(index)),
+    (torch.Tensor, "__setitem__",
+     lambda self, index, value: _is_plain_index(index) and (isinstance(value, torch.Tensor) or is_plain(value))),
+)
+
+
+def _patch() -> None:
+    for place, name, test in _PLACES:
+        _saved[place, name] = vars(place).get(name)
+        setattr(place, name, _watched(getattr(place, name), test))
+
+
+def _restore() -> None:
+    for (place, name), function in _saved.items():
+        if function is None:
+            delattr(place, name)
+        else:
+            setattr(place, name, function)
+    _saved.clear()
+
+
+def _watched(function: Callable, test: Callable) -> Callable:
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        active = _active.get(threading.get_ident())
+        if active is None:
+            return function(*args, **kwargs)
+        before = active.is_read
+        try:
+            active.is_read = test(*args, **kwargs)
+        except TypeError:  # arguments that the function refuses, too
+            active.is_read = False
+        try:
+            return function(*args, **kwargs)
+        finally:
+            active.is_read = before
+
+    watched.__name__ = function.__name__
+    watched.__wrapped__ = function
+    return watched
