@@ -58,7 +58,8 @@ void show(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::S
     op.redispatchBoxed(below, stack);
   } catch (...) {
     const py::gil_scoped_acquire gil;
-    Py_XDECREF(noted);
+    const auto note = py::reinterpret_steal<py::object>(noted);
+    if (noted != nullptr) py::handle(recorder->ptr(getPyInterpreter())).attr("failed")(note);
     throw;
   }
   if (noted == nullptr) return;

@@ -16,7 +16,8 @@ namespace shunt_torch {
 void registerOperatorHook();
 
 /// While it is entered, `recorder.before(operator, args, kwargs)` is called before each operator of this thread and of those that
-/// work for its backward(), and where it returns something other than None, `recorder.after(that, result)` once it has run.
+/// work for its backward(), and where it returns something other than None, `recorder.after(that, result)` once it has run,
+/// or `recorder.failed(that)` where it threw.
 /// Operators that these two call themselves aren't shown.
 class OperatorHook {
  public:

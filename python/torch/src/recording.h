@@ -12,6 +12,9 @@
 
 namespace shunt_torch {
 
+/// Whether attributes of a Python object were set, which code may read.
+bool hasAttributes(PyObject* o);
+
 class Recording {
  public:
   /// `captured`: the tensors found in places of the function's, which become inputs behind those of the arguments; each
@@ -24,8 +27,8 @@ class Recording {
   void setResult(std::shared_ptr<Result> result) { result_ = std::move(result); }
   /// Output `output` comes back with a graph that was freed.
   void addFreedGraph(size_t output, std::string name, std::string message);
-  /// Taken before the call is recorded.
-  void look(const std::vector<py::object>& inputs);
+  /// Taken before the call is recorded. False where inputs overlap whose storages are different ones.
+  bool look(const std::vector<py::object>& inputs);
 
   /// The result of a call; missed() where a guard doesn't hold or a check is due. `kwargs` may be null.
   PyObject* call(PyObject* args, PyObject* kwargs);
@@ -44,7 +47,7 @@ class Recording {
   py::list describe() const { return plan_ != nullptr ? plan_->describe() : program_.describe(); }
 
   uint64_t runs = 0;       // replays for calls
-  uint64_t abandoned = 0;  // in the middle, by a value that was expected
+  uint64_t abandoned = 0;  // in the middle, by a value that was expected or an error
   uint64_t check_at = 0;   // the number of runs before the next check
 
  private:
@@ -56,8 +59,9 @@ class Recording {
   Surroundings surroundings_;
   std::vector<TensorGuard> tensors_;
   SharingGuard sharing_;
+  // `step`: the one that ran last, also where it threw.
   bool runProgram(std::vector<at::Tensor> inputs, std::vector<at::Tensor>& made, std::vector<at::Tensor>* grads,
-                  std::vector<bool>* has_grad, bool plain) const;
+                  std::vector<bool>* has_grad, bool plain, size_t& step) const;
   Program program_;
   std::shared_ptr<Plan> plan_;
   std::vector<int64_t> versions_;
