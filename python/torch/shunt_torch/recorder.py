@@ -41,7 +41,7 @@ class Recorder:
     def __init__(self, program: "_C.Program", inputs: list[tuple[str, torch.Tensor]]):
         self.program, self.inputs = program, inputs
         self.plain_data = PlainData()
-        self._hook = _C.OperatorHook(self)
+        self._hook: Any = None
         self._stance: Any = None
         self.refusal: Optional[Refused] = None
         self.slots: dict[tuple, int] = {}  # by key
@@ -76,11 +76,13 @@ class Recorder:
             self._stance = torch.compiler.set_stance("force_eager")
             self._stance.__enter__()
         self.plain_data.__enter__()
+        self._hook = _C.OperatorHook(self)
         self._hook.enter()
         return self
 
     def __exit__(self, *error: Any) -> None:
         self._hook.exit()
+        self._hook = None  # it holds the recorder, which the garbage collector doesn't see
         self.plain_data.__exit__(*error)
         if self._stance is not None:
             self._stance.__exit__(*error)
