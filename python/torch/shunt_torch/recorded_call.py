@@ -24,6 +24,8 @@ class RecordedCall:
     The call is a real one: its effects stand. Raises what the function raises. `refusal` says why there is no recording.
     """
 
+    history = True  # whether grads, hooks and leaves matter
+
     def __init__(self, function: Callable, args: tuple, kwargs: dict, observed: Observed, hooks: str = "refuse"):
         self.result: Any = None
         self.recording = self.refusal = None
@@ -85,9 +87,12 @@ class RecordedCall:
         failed = self.state.first_failed()
         if failed >= 0:
             raise Refused(f"{walked.guards[failed].path} changes while it is looked at")
+        self._save(arguments, captured, grad_of)
+
+    def _save(self, arguments: Any, captured: list, grad_of: list) -> None:
         self.recording = _C.Recording(arguments, self.state, captured, grad_of)
         tensors = [t for _, t in self.inputs]
-        self.recording.look(tensors)
+        self.recording.look(tensors, self.history)
         leaves = [i for i, t in enumerate(tensors) if t.requires_grad and t.is_leaf]
         self.recorder = Recorder(self.recording.program, self.inputs, leaves)
         self.copies = _C.copy_inputs(tensors)

@@ -23,10 +23,10 @@ void Recording::addFreedGraph(size_t output, std::string name, std::string messa
   freed_.push_back({output, std::move(name), std::move(message)});
 }
 
-void Recording::look(const std::vector<py::object>& inputs) {
+void Recording::look(const std::vector<py::object>& inputs, bool history) {
   std::vector<at::Tensor> tensors;
   for (const py::object& o : inputs) {
-    tensors_.emplace_back(o.ptr());
+    tensors_.emplace_back(o.ptr(), history);
     tensors.push_back(THPVariable_Unpack(o.ptr()));
   }
   sharing_ = SharingGuard(tensors);

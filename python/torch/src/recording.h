@@ -24,8 +24,8 @@ class Recording {
   void setResult(std::shared_ptr<Result> result) { result_ = std::move(result); }
   /// Output `output` comes back with a graph that was freed.
   void addFreedGraph(size_t output, std::string name, std::string message);
-  /// Taken before the call is recorded.
-  void look(const std::vector<py::object>& inputs);
+  /// Taken before the call is recorded. `history`: whether what autograd knows of inputs matters.
+  void look(const std::vector<py::object>& inputs, bool history);
 
   /// The result of a call; missed() where a guard doesn't hold or a check is due. `kwargs` may be null.
   PyObject* call(PyObject* args, PyObject* kwargs);
