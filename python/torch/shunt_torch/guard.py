@@ -68,7 +68,7 @@ def is_value(x: object) -> bool:
         return True
     if kind in _COMPOSITE_TYPES:
         return all(map(is_value, x if kind is tuple else (x.start, x.stop, x.step)))
-    return isinstance(x, enum.Enum) and all(map(is_value, x.__dict__.values() if hasattr(x, "__dict__") else ()))
+    return isinstance(x, enum.Enum) and is_value(x._value_)
 
 
 def same_value(a: object, b: object) -> bool:

@@ -8,7 +8,6 @@ import enum
 import functools
 import re
 import types
-import typing
 import weakref
 from collections import abc
 from typing import Callable, Dict, List, Tuple

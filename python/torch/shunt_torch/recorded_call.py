@@ -26,6 +26,8 @@ class RecordedCall:
     The call is a real one: its effects stand. Raises what the function raises. `refusal` says why there is no recording.
     """
 
+    history = True  # whether grads, hooks and leaves matter
+
     def __init__(self, function: Callable, args: tuple, kwargs: dict, observed: Observed, hooks: str = "refuse"):
         self.result: Any = None
         self.recording = self.refusal = None
@@ -88,10 +90,13 @@ class RecordedCall:
         failed = self.state.first_failed()
         if failed >= 0:
             raise Refused(f"{walked.guards[failed].path} changes while it is looked at")
-        self.arguments, self.arguments_paths = arguments, {path for path, _ in arguments.tensors}
+        self._save(arguments, captured, grad_of)
+
+    def _save(self, arguments: Any, captured: list, grad_of: list) -> None:
+        self.arguments = arguments
         self.recording = _C.Recording(arguments, self.state, captured, grad_of)
         tensors = [t for _, t in self.inputs]
-        if not self.recording.look(tensors):
+        if not self.recording.look(tensors, self.history):
             raise Refused("the memory of two inputs overlaps in storages that PyTorch takes for different ones, as from_numpy() makes them: "
                           "make them views of one tensor")
         self.recorder = Recorder(self.recording.program, self.inputs)
@@ -150,7 +155,7 @@ class RecordedCall:
         recorder.poll_grads()
         self._compare_state()
         self._compare_inputs(args, kwargs)
-        if recorder.failing and any(map(handles_errors, observed.codes)):
+        if recorder.failing and observed is not None and any(map(handles_errors, observed.codes)):
             raise Refused(f"{recorder.failing} may raise an error after something outside was changed, and the function handles errors: "
                           "let them pass, or change things later")
         results = Results(self.result, [t for _, t in self.inputs], recorder, self._containers(args, kwargs))
@@ -185,7 +190,7 @@ class RecordedCall:
         if changed:
             raise Refused(f"the call changes its arguments, which a replay wouldn't: {changed}")
         for (path, tensor), before in zip(self.inputs, self.appearances):
-            if path in self.arguments_paths:
+            if self.history and any(path == p for p, _ in now.tensors):
                 _refuse_argument(path, tensor)
             what = next((name for name, a, b in zip(_APPEARANCE, before, _appearance(tensor)) if a is not b and a != b), None)
             if what:
@@ -193,7 +198,7 @@ class RecordedCall:
 
     def _containers(self, args: tuple, kwargs: dict) -> set[int]:
         """The lists and dicts that are there before the call, by id."""
-        found = {id(x) for g in self.walked.guards for x in (g.owner, g.expected) if isinstance(x, (list, dict))}
+        found = {id(x) for g in (self.walked.guards if self.walked is not None else ()) for x in (g.owner, g.expected) if isinstance(x, (list, dict))}
         todo = [*args, *kwargs.values()]
         while todo:
             value = todo.pop()

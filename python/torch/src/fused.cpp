@@ -17,8 +17,8 @@ struct Rule {
   bool has_alpha = false;       // rounds once where alpha is 1
 };
 
-// Not in it, for they round or choose otherwise: sqrt (MKL's is an ulp off in vectors), maximum and minimum of zeros of both signs
-// (vectors and their tails differ).
+// Not in it, for they round or choose otherwise: sqrt (MKL's is an ulp off in vectors), maximum and minimum of zeros of
+// both signs (vectors and their tails differ).
 constexpr std::array kRules = {
     Rule{"aten::add.Tensor", "shunt_torch::add_scaled", true},
     Rule{"aten::add_.Tensor", "shunt_torch::add_scaled_", true},

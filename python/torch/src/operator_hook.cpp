@@ -18,7 +18,8 @@ const char* const kName = "shunt_torch.recorder";
 py::object shown(const c10::IValue& value) {
   if (value.isTensor()) {
     const at::Tensor& t = value.toTensor();
-    if (t.defined() && t.unsafeGetTensorImpl()->is_wrapped_number()) return torch::jit::toPyObject(c10::IValue(t.item()));
+    if (t.defined() && t.unsafeGetTensorImpl()->is_wrapped_number())
+      return torch::jit::toPyObject(c10::IValue(t.item()));
   }
   return torch::jit::toPyObject(value);
 }

@@ -67,7 +67,8 @@ Program::Argument Program::argumentOf(const c10::Argument& schema, const py::han
     for (const py::handle& item : py::reinterpret_borrow<py::sequence>(value)) a.slots.push_back(indexOf(item));
     return a;
   }
-  if (isTensor(schema.type()) && (PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()) || PyComplex_Check(value.ptr())))
+  if (isTensor(schema.type()) &&
+      (PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()) || PyComplex_Check(value.ptr())))
     return {Place::kLiteral, wrappedNumber(value)};
   if (isTensor(schema.type()) && value.is_none() && schema.type()->kind() == c10::TypeKind::TensorType)
     return {Place::kLiteral, at::Tensor()};

@@ -28,10 +28,11 @@ void Recording::addFreedGraph(size_t output, std::string name, std::string messa
   freed_.push_back({output, std::move(name), std::move(message)});
 }
 
-bool Recording::look(const std::vector<py::object>& inputs) {
+bool Recording::look(const std::vector<py::object>& inputs, bool history) {
+  history_ = history;
   std::vector<at::Tensor> tensors;
   for (const py::object& o : inputs) {
-    tensors_.emplace_back(o.ptr());
+    tensors_.emplace_back(o.ptr(), history);
     tensors.push_back(THPVariable_Unpack(o.ptr()));
   }
   sharing_ = SharingGuard(tensors);
@@ -43,8 +44,7 @@ bool Recording::look(const std::vector<py::object>& inputs) {
 bool Recording::gather(PyObject* args, PyObject* kwargs, std::vector<PyObject*>& objects,
                        std::vector<at::Tensor>& inputs) const {
   if (!arguments_->match(args, kwargs, objects)) return false;
-  for (PyObject* const argument : objects)
-    if (hasAttributes(argument)) return false;
+  if (history_ && std::any_of(objects.begin(), objects.end(), hasAttributes)) return false;
   for (size_t i = 0; i < captured_.size(); ++i) objects.push_back(grad_of_[i] < 0 ? captured_[i].ptr() : nullptr);
   const size_t arguments = objects.size() - captured_.size();
   for (size_t i = 0; i < objects.size(); ++i) {

@@ -27,8 +27,9 @@ class Recording {
   void setResult(std::shared_ptr<Result> result) { result_ = std::move(result); }
   /// Output `output` comes back with a graph that was freed.
   void addFreedGraph(size_t output, std::string name, std::string message);
-  /// Taken before the call is recorded. False where inputs overlap whose storages are different ones.
-  bool look(const std::vector<py::object>& inputs);
+  /// Taken before the call is recorded. `history`: whether what autograd and Python know of inputs matters. False where
+  /// inputs overlap whose storages are different ones.
+  bool look(const std::vector<py::object>& inputs, bool history);
 
   /// The result of a call; missed() where a guard doesn't hold or a check is due. `kwargs` may be null.
   PyObject* call(PyObject* args, PyObject* kwargs);
@@ -58,6 +59,7 @@ class Recording {
   std::vector<int64_t> grad_of_;
   Surroundings surroundings_;
   std::vector<TensorGuard> tensors_;
+  bool history_ = true;
   SharingGuard sharing_;
   // `step`: the one that ran last, also where it threw.
   bool runProgram(std::vector<at::Tensor> inputs, std::vector<at::Tensor>& made, std::vector<at::Tensor>* grads,

@@ -37,7 +37,7 @@ bool hasTangent(const at::Tensor& t) {
   return meta != nullptr && meta->fw_grad_ != nullptr && !meta->fw_grad_->empty();
 }
 
-TensorGuard::TensorGuard(PyObject* o) : type_(Py_TYPE(o)) {
+TensorGuard::TensorGuard(PyObject* o, bool history) : type_(Py_TYPE(o)), history_(history) {
   const at::Tensor& t = unpack(o);
   keys_ = t.key_set();
   dtype_ = t.scalar_type();
@@ -78,6 +78,7 @@ bool TensorGuard::holds(PyObject* o) const {
   if (t.key_set() != keys_ || t.scalar_type() != dtype_ || !t.sizes().equals(sizes_) || !t.strides().equals(strides_) ||
       t.storage_offset() != offset_)
     return false;
+  if (!history_) return true;
   const torch::autograd::AutogradMeta* meta = torch::autograd::impl::get_autograd_meta(t);
   if (meta == nullptr)
     return !requires_grad_ && is_leaf_ && !retains_grad_ && !grad_dtype_ && hooks_ == 0 && !grad_.defined;
@@ -94,11 +95,12 @@ std::string TensorGuard::difference(PyObject* o) const {
   compare(out, "sizes", c10::IntArrayRef(sizes_), t.sizes());
   compare(out, "strides", c10::IntArrayRef(strides_), t.strides());
   compare(out, "storage offset", offset_, t.storage_offset());
+  compare(out, "keys", keys_, t.key_set());
+  if (!history_) return out.str();
   compare(out, "requires_grad", requires_grad_, t.requires_grad());
   compare(out, "is_leaf", is_leaf_, t.is_leaf());
   compare(out, "retains_grad", retains_grad_, t.retains_grad());
   compare(out, "hooks", hooks_, hooksOf(t));
-  compare(out, "keys", keys_, t.key_set());
   if (out.tellp() == 0 && hasTangent(t)) out << "it has a tangent of forward AD";
   if (out.tellp() == 0 && !holdsGrad(t))
     out << "grad: expected " << (grad_.defined ? "a tensor" : "None") << ", got "

@@ -12,8 +12,9 @@ namespace shunt_torch {
 
 class TensorGuard {
  public:
-  /// `tensor` is a Python object; it has to have a storage on the CPU.
-  explicit TensorGuard(PyObject* tensor);
+  /// `tensor` is a Python object; it has to have a storage on the CPU. `history`: whether what autograd knows of it
+  /// counts.
+  TensorGuard(PyObject* tensor, bool history);
   bool holds(PyObject* tensor) const;
   /// What differs, for people: "sizes: expected [3, 4], got [3, 5]". Empty where holds() is true.
   std::string difference(PyObject* tensor) const;
@@ -37,6 +38,7 @@ class TensorGuard {
   bool requires_grad_, is_leaf_, retains_grad_;
   std::optional<at::ScalarType> grad_dtype_;
   size_t hooks_;
+  bool history_;
   GradLayout grad_;
 };
 
