@@ -236,6 +236,8 @@ class Recorder:
         sources = [self._source(a) for a in call["template"][0][:1]]
         is_view = any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
         for slot, tensor in zip([s for s in slots if s >= 0], tensors):
+            if is_view and _C.key_of(tensor) in self.slots:
+                continue  # shows what another slot does, of which autograd may know more: detach() has no base
             self._add(slot, tensor)
             if is_view and sources and sources[0] is not None:
                 self.views[slot] = sources[0]
