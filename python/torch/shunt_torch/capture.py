@@ -23,6 +23,7 @@ _WARM_UP = 2  # calls that run as they are: optimisers make their state, and wha
 _ATTEMPTS = 3  # recordings that are refused before the function is left alone
 _CHECKED_AT_FIRST = 3
 _call, _MISSED = _C.call, _C.MISSED
+_is_traced = torch.compiler.is_dynamo_compiling
 
 
 class CheckFailed(RuntimeError):
@@ -43,6 +44,8 @@ class Captured:
         self.reset()
 
     def __call__(self, /, *args, **kwargs):
+        if _is_traced():  # by torch.compile, which then has the function itself
+            return self._function(*args, **kwargs)
         out = _call(self._recordings, args, kwargs)
         return out if out is not _MISSED else self._missed(args, kwargs)
 
