@@ -99,7 +99,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("difference", &Recording::difference)
       .def("inputs_of", &Recording::inputsOf)
       .def("replay", &Recording::replay, py::arg("inputs"), py::arg("plain") = false)
-      .def("make_plan", &Recording::makePlan)
+      .def("make_plan", [](Recording& r, const std::vector<at::Tensor>& inputs,
+                           bool fast) { return r.makePlan(inputs, fast ? Numerics::kFast : Numerics::kExact); })
+      .def("check_operators", &Recording::checkOperators)
       .def("drop_plan", &Recording::dropPlan)
       .def_property_readonly("has_plan", &Recording::hasPlan)
       .def("describe", &Recording::describe)

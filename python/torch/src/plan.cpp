@@ -33,14 +33,15 @@ struct Plan::Context {
   }
 };
 
-std::shared_ptr<Plan> Plan::make(const Program& program, const std::vector<at::Tensor>& trace, std::string& why) {
+std::shared_ptr<Plan> Plan::make(const Program& program, const std::vector<at::Tensor>& trace, Numerics numerics,
+                                 std::string& why) {
   // An operator that Shunt refuses to fuse is found while the plan is made, which then begins again.
   std::set<size_t> blocked;
   while (true) {
     auto plan = std::make_shared<Plan>();
     plan->program_ = &program;
     const size_t before = blocked.size();
-    why = Builder(*plan, program, trace, blocked).build();
+    why = Builder(*plan, program, trace, numerics, blocked).build();
     if (!why.empty()) return nullptr;
     if (blocked.size() == before) return plan;
   }
@@ -202,6 +203,12 @@ bool Plan::runSteps(Context& c, Run& run) const {
     }
   }
   return true;
+}
+
+std::vector<at::Tensor> Plan::shapes() const {
+  std::vector<at::Tensor> out;
+  for (const Slot& s : slots_) out.push_back(s.like);
+  return out;
 }
 
 py::list Plan::describe() const {

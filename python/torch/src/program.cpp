@@ -212,6 +212,7 @@ bool Program::run(Run& run) const {
         run.slots[input].mutable_grad() = std::move(grad);
       }
     } else {
+      if (run.observer) run.observer(i, false);
       stack = stackOf(i, run.slots);
       if (s.as_eager) {
         const c10::impl::ForceDispatchKeyGuard with_views(below.included_, below.excluded_ - history);
@@ -233,6 +234,7 @@ bool Program::run(Run& run) const {
         }
       }
     }
+    if (run.observer && s.kind == Kind::kCall) run.observer(i, true);
     if (run.keep) continue;
     for (const int64_t dead : s.dead) run.slots[static_cast<size_t>(dead)].reset();
   }

@@ -12,6 +12,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,8 @@ class Program {
     std::vector<at::Tensor> slots;             // inputs first; outputs are there after the run
     std::vector<at::Tensor>* grads = nullptr;  // where set: grads go there, by input, and not to the inputs
     std::vector<bool>* has_grad = nullptr;
+    /// Called before each operator and after it (true).
+    std::function<void(size_t step, bool is_done)> observer = {};
     bool keep = false;  // no slot is emptied
     size_t step = 0;    // the one that ran last
   };
@@ -62,6 +65,7 @@ class Program {
   const std::string& nameOf(size_t step) const { return steps_[step].name; }
   const std::string& whereOf(size_t step) const { return steps_[step].where; }
   const std::vector<int64_t>& outputs() const { return outputs_; }
+  const c10::OperatorHandle& operatorOf(size_t step) const { return *steps_[step].op; }
   /// Slots that a step reads.
   std::vector<int64_t> slotsOf(size_t step) const;
   /// Slots that a step fills, in order.

@@ -1,6 +1,7 @@
 #include "recording.h"
 
 #include "freed_graph.h"
+#include "operator_check.h"
 #include "values.h"
 
 #include <torch/csrc/autograd/python_variable.h>
@@ -142,17 +143,25 @@ py::tuple Recording::replay(const std::vector<at::Tensor>& inputs, bool plain) c
   return py::make_tuple(complete, outputs, by_input);
 }
 
-std::string Recording::makePlan(const std::vector<at::Tensor>& inputs) {
+std::string Recording::makePlan(const std::vector<at::Tensor>& inputs, Numerics numerics) {
   std::vector<at::Tensor> grads(inputs.size());
   std::vector<bool> has_grad(inputs.size(), false);
-  Program::Run run{inputs, &grads, &has_grad, /*keep=*/true};
+  Program::Run run{inputs, &grads, &has_grad};
+  run.keep = true;
   {
     const py::gil_scoped_release no_gil;
     if (!program_.run(run)) return "a value that was read is another one";
   }
   std::string why;
-  plan_ = Plan::make(program_, run.slots, why);
+  numerics_ = numerics;
+  plan_ = Plan::make(program_, run.slots, numerics, why);
   return why;
+}
+
+std::string Recording::checkOperators(const std::vector<at::Tensor>& inputs) const {
+  TORCH_CHECK(plan_ != nullptr, "there is no plan to check");
+  const py::gil_scoped_release no_gil;
+  return shunt_torch::checkOperators(program_, plan_->shapes(), inputs, numerics_);
 }
 
 }  // namespace shunt_torch
