@@ -1,6 +1,7 @@
 #include "operator_check.h"
 
 #include "fused.h"
+#include "tensors.h"
 
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
@@ -37,7 +38,7 @@ class OperatorCheck {
     std::vector<void*> addresses, results;
     for (const int64_t slot : group_->inputs()) {
       const Tensor& t = slots[static_cast<size_t>(slot)];
-      copies_.push_back(emptyLike(t).copy_(t));
+      copies_.push_back(copyInputs({t})[0]);  // expanded tensors, too
       magnitudes_.push_back(t.is_floating_point() ? t.to(at::kDouble).abs() : Tensor());
       addresses.push_back(copies_.back().data_ptr());
     }
