@@ -12,7 +12,7 @@ from .comparison import difference
 from .guard import MISSING, is_value, mismatch
 from .kept_values import Guarded
 from .observe import Observed
-from .recorder import Recorder
+from .recorder import Recorder, refuse_unusable
 from .refusal import Refused
 from .results import Results
 from .walk import walk
@@ -62,6 +62,8 @@ class RecordedCall:
         for refused in (*observed.refusals, *walked.refusals):
             raise Refused(refused.reason, refused.path)
         self.inputs, objects = list(arguments.tensors), {id(t) for _, t in arguments.tensors}
+        for path, tensor in self.inputs:
+            refuse_unusable(path, tensor)
         captured, grad_of = [], []
         for path, tensor in walked.tensors:
             # What isn't in the CPU's memory can't be used; where the call does, the recorder says so.
@@ -76,6 +78,7 @@ class RecordedCall:
             path, tensor = self.inputs[i]
             if id(tensor.grad) in objects:
                 continue
+            refuse_unusable(f"{path}.grad", tensor.grad)
             objects.add(id(tensor.grad))
             self.inputs.append((f"{path}.grad", tensor.grad))
             captured.append(tensor.grad)

@@ -68,6 +68,7 @@ class Results:
             return -1 - self._inputs[id(tensor)]
         if id(tensor) in self._by_id:
             return self._by_id[id(tensor)]
+        self._recorder.refuse_unwritten(tensor)
         slot = self._recorder.slot_of(tensor)
         if slot < len(self._recorder.inputs):
             # Another object that shows an input's memory as the input does: one of its own, as detach() gives.
