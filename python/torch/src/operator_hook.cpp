@@ -80,7 +80,13 @@ void show(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::
     py::object before = (*recorder).attr("before")(torch::detail::getTorchApiFunction(op), py::tuple(args), kwargs);
     if (!before.is_none()) note.object = before.release().ptr();
   }
-  op.redispatchBoxed(below, stack);
+  try {
+    op.redispatchBoxed(below, stack);
+  } catch (...) {
+    const py::gil_scoped_acquire gil;
+    if (note.object != nullptr) (*recorder).attr("failed")(py::handle(note.object));
+    throw;
+  }
   if (note.object == nullptr) return;
   const py::gil_scoped_acquire gil;
   (*recorder).attr("after")(py::handle(note.object), resultOf(*stack, schema.returns().size()));
@@ -92,8 +98,12 @@ void showBelow(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::j
 
 // Composite operators that read the elements of arguments by themselves, and which.
 const std::unordered_map<std::string, std::vector<size_t>> kReaders = {
-    {"aten::ctc_loss.Tensor", {2, 3}}, {"aten::lstm.data", {1}},     {"aten::gru.data", {1}},
-    {"aten::rnn_tanh.data", {1}},      {"aten::rnn_relu.data", {1}}, {"aten::_pad_packed_sequence", {1}},
+    {"aten::ctc_loss.Tensor", {2, 3}},
+    {"aten::lstm.data", {1}},
+    {"aten::gru.data", {1}},
+    {"aten::rnn_tanh.data", {1}},
+    {"aten::rnn_relu.data", {1}},
+    {"aten::_pad_packed_sequence", {1}},
     {"aten::tensor_split.tensor_indices_or_sections", {1}},
 };
 
@@ -135,11 +145,11 @@ void showAbove(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::j
 
 void registerOperatorHook() {
   // Kept for the life of the process, as the kernels are.
-  static const auto* const kept = new std::array{
-      c10::Dispatcher::singleton().registerFallback(
-          kBelow, c10::KernelFunction::makeFromBoxedFunction<&showBelow>(), "shunt_torch"),
-      c10::Dispatcher::singleton().registerFallback(
-          kAbove, c10::KernelFunction::makeFromBoxedFunction<&showAbove>(), "shunt_torch")};
+  static const auto* const kept =
+      new std::array{c10::Dispatcher::singleton().registerFallback(
+                         kBelow, c10::KernelFunction::makeFromBoxedFunction<&showBelow>(), "shunt_torch"),
+                     c10::Dispatcher::singleton().registerFallback(
+                         kAbove, c10::KernelFunction::makeFromBoxedFunction<&showAbove>(), "shunt_torch")};
   static_cast<void>(kept);
 }
 

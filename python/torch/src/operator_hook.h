@@ -22,9 +22,9 @@ void registerOperatorHook();
 
 /// While it is entered, `recorder.before(operator, args, kwargs)` is called before each operator of this thread and of
 /// those that work for its backward(), and where it returns something other than None, `recorder.after(that, result)`
-/// once it has run. Operators that these two call themselves aren't shown. `recorder.reads(name, tensor)` is called
-/// where an operator is going to look at a tensor's elements by itself, `recorder.refuses(name)` where it can't be
-/// recorded.
+/// once it has run, or `recorder.failed(that)` where it threw. Operators that these call themselves aren't shown.
+/// `recorder.reads(name, tensor)` is called where an operator is going to look at a tensor's elements by itself,
+/// `recorder.refuses(name)` where it can't be recorded.
 class OperatorHook {
  public:
   explicit OperatorHook(py::object recorder) : recorder_(std::move(recorder)) {}

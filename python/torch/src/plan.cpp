@@ -154,6 +154,7 @@ bool Plan::runSteps(Context& c, Run& run) const {
   std::vector<void*> addresses, results;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& s = steps_[i];
+    run.step = i;
     if (s.kind == Kind::kAssignGrad) {
       const auto input = static_cast<size_t>(s.input);
       at::Tensor grad = s.slot < 0 ? at::Tensor() : real(c, s.slot, run);

@@ -30,6 +30,7 @@ class Plan {
     std::vector<at::Tensor>* grads = nullptr;  // where set: grads go there, by input, and not to the inputs
     std::vector<bool>* has_grad = nullptr;
     std::vector<at::Tensor> outputs = {};  // after the run
+    size_t step = 0;                       // the one that ran last
   };
   /// False where an expected value was another one. The GIL is held, and let go of for the run.
   bool run(Run& run);

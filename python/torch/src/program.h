@@ -42,6 +42,12 @@ class Program {
   /// That the last operator's result, a bool or number, is this one; another one ends the run. Grads that were assigned
   /// before are assigned after this.
   void expect(bool value);
+  /// From the operator that is added next on, memory from outside is written or numbers are drawn.
+  void touch() {
+    if (!touched_at_) touched_at_ = steps_.size();
+  }
+  /// Steps at the beginning that change nothing outside: where one of them throws, the call can begin again.
+  size_t harmlessSteps() const { return harmless_; }
   /// Gives input `input` the grad in this slot, or None.
   void assignGrad(int64_t input, std::optional<int64_t> slot);
   /// An output; it lives on after a run.
@@ -101,7 +107,8 @@ class Program {
   int64_t newSlot() { return static_cast<int64_t>(slots_++); }
   std::vector<Step> steps_;
   std::vector<int64_t> outputs_;
-  size_t inputs_ = 0, slots_ = 0;
+  size_t inputs_ = 0, slots_ = 0, harmless_ = 0;
+  std::optional<size_t> touched_at_;
 };
 
 }  // namespace shunt_torch
