@@ -99,6 +99,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("difference", &Recording::difference)
       .def("inputs_of", &Recording::inputsOf)
       .def("replay", &Recording::replay, py::arg("inputs"), py::arg("plain") = false)
+      .def("times", &Recording::times)
       .def("make_plan", &Recording::makePlan)
       .def("drop_plan", &Recording::dropPlan)
       .def_property_readonly("has_plan", &Recording::hasPlan)
