@@ -106,6 +106,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("difference", &Recording::difference)
       .def("inputs_of", &Recording::inputsOf)
       .def("replay", &Recording::replay, py::arg("inputs"), py::arg("plain") = false)
+      .def("times", &Recording::times)
       .def("make_plan", [](Recording& r, const std::vector<at::Tensor>& inputs,
                            bool fast) { return r.makePlan(inputs, fast ? Numerics::kFast : Numerics::kExact); })
       .def("check_operators", &Recording::checkOperators)

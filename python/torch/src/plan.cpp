@@ -33,6 +33,18 @@ struct Plan::Context {
   }
 };
 
+namespace {
+
+void callHost(const c10::OperatorHandle& op, torch::jit::Stack& stack, HostTime* time) {
+  if (time == nullptr) return op.callBoxed(stack);
+  const auto start = std::chrono::steady_clock::now();
+  op.callBoxed(stack);
+  time->sum += std::chrono::steady_clock::now() - start;
+  ++time->calls;
+}
+
+}  // namespace
+
 std::shared_ptr<Plan> Plan::make(const Program& program, const std::vector<at::Tensor>& trace, Numerics numerics,
                                  std::string& why) {
   // An operator that Shunt refuses to fuse is found while the plan is made, which then begins again.
@@ -179,7 +191,7 @@ bool Plan::runSteps(Context& c, Run& run) const {
     }
     if (s.kind == Kind::kView || s.kind == Kind::kFused) continue;
     stack = c.stacks[i];
-    s.op->callBoxed(stack);
+    callHost(*s.op, stack, run.host_time);
     if (s.expected && *s.expected != (stack[0].isBool() ? stack[0].toBool() : stack[0].toScalar().to<bool>()))
       return false;
     const auto bind = [&](int64_t slot, at::Tensor result) {
