@@ -112,7 +112,7 @@ class Captured:
                 return self._function(*args, **kwargs)
         if len(self._recordings) >= self._max:
             self._give_up(f"it was recorded {self._max} times (max_recordings), and no recording fits; the last guard that failed: "
-                          f"{self._misses[-1]}. A number that changes belongs into a tensor: of optimisers a tensor lr with fused=True "
+                          f"{self._misses[-1]}. Pass what changes as an argument, and numbers as tensors: to optimisers a tensor lr with fused=True "
                           "(SGD, Adam, AdamW, Adagrad)")
             return self._function(*args, **kwargs)
         return self._record(args, kwargs)

@@ -187,13 +187,14 @@ class RecordedCall:
     def _compare_inputs(self, args: tuple, kwargs: dict) -> None:
         """Refuses changes that no operator shows: of containers among the arguments, and of what tensors are."""
         now = _C.Arguments(args, kwargs, is_value)
+        paths = {path for path, _ in now.tensors}
         changed = self.arguments.difference(args, kwargs)
         for (path, before), (_, after) in zip(self.arguments.tensors, now.tensors):
             changed = changed or ("" if before is after else f"{path} is another tensor")
         if changed:
             raise Refused(f"the call changes its arguments, which a replay wouldn't: {changed}")
         for (path, tensor), before in zip(self.inputs, self.appearances):
-            if self.history and any(path == p for p, _ in now.tensors):
+            if self.history and path in paths:
                 _refuse_argument(path, tensor)
             what = next((name for name, a, b in zip(_APPEARANCE, before, _appearance(tensor)) if a is not b and a != b), None)
             if what:

@@ -69,7 +69,7 @@ class Recorder:
                 self.bases[key[0]] = slot
                 self.handles.append(_C.Storage(tensor))
             self.outside.add(key[0])
-        self.generator = torch.get_rng_state()
+        self.generator = torch.default_generator.get_state()
         self.users_kernels = users_kernels()
         self.watch = _C.GradWatch([tensor for _, tensor in inputs])
 
@@ -312,7 +312,7 @@ class Recorder:
             raise Refused(f"{optimizer} reads a tensor's value ({what}): {advice}", user_line())
         if not isinstance(value, bool):
             raise Refused(f"{what}, and a replay would freeze it: keep it in a tensor", user_line())
-        if self.touched or not torch.equal(torch.get_rng_state(), self.generator):
+        if self.touched or not torch.equal(torch.default_generator.get_state(), self.generator):
             raise Refused(f"{what} {_TOO_LATE}", user_line())
         self.program.expect(value)
 
