@@ -76,6 +76,8 @@ def is_lock(function: object) -> bool:
 def is_allowed(function: object) -> bool:
     holder = getattr(function, "__self__", None)
     module = getattr(function, "__module__", None)
+    if type(holder).__name__ == "Generator" and type(holder).__module__ == "torch._C":
+        return False  # seeds and states
     if module is not None and origin.of_name(module) == origin.LIBRARY:
         return True
     if holder is None and module is None:  # torch.Tensor._make_subclass and the like: static methods of classes in C

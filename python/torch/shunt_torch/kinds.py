@@ -101,6 +101,8 @@ def handler_of(kind: type) -> Handler:
     for base, handler in _BY_BASE:
         if issubclass(kind, base):
             return handler
+    if kind.__module__ == "shunt_torch.capture":
+        return walk_functions.walk_captured
     if kind.__module__ in ("typing", "typing_extensions") or kind.__module__ == "torch._ops":
         return nothing
     return _of_numpy(kind) or _of_instance(kind)

@@ -33,14 +33,15 @@ struct Plan::Context {
   }
 };
 
-std::shared_ptr<Plan> Plan::make(const Program& program, const std::vector<at::Tensor>& trace, std::string& why) {
+std::shared_ptr<Plan> Plan::make(const Program& program, const std::vector<at::Tensor>& trace, Numerics numerics,
+                                 std::string& why) {
   // An operator that Shunt refuses to fuse is found while the plan is made, which then begins again.
   std::set<size_t> blocked;
   while (true) {
     auto plan = std::make_shared<Plan>();
     plan->program_ = &program;
     const size_t before = blocked.size();
-    why = Builder(*plan, program, trace, blocked).build();
+    why = Builder(*plan, program, trace, numerics, blocked).build();
     if (!why.empty()) return nullptr;
     if (blocked.size() == before) return plan;
   }
@@ -153,6 +154,7 @@ bool Plan::runSteps(Context& c, Run& run) const {
   std::vector<void*> addresses, results;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& s = steps_[i];
+    run.step = i;
     if (s.kind == Kind::kAssignGrad) {
       const auto input = static_cast<size_t>(s.input);
       at::Tensor grad = s.slot < 0 ? at::Tensor() : real(c, s.slot, run);
@@ -202,6 +204,12 @@ bool Plan::runSteps(Context& c, Run& run) const {
     }
   }
   return true;
+}
+
+std::vector<at::Tensor> Plan::shapes() const {
+  std::vector<at::Tensor> out;
+  for (const Slot& s : slots_) out.push_back(s.like);
+  return out;
 }
 
 py::list Plan::describe() const {

@@ -21,7 +21,8 @@ class Plan {
  public:
   /// `trace`: a tensor for each slot, from one run of the program. Null where the program can't run so, with the reason
   /// in `why`.
-  static std::shared_ptr<Plan> make(const Program& program, const std::vector<at::Tensor>& trace, std::string& why);
+  static std::shared_ptr<Plan> make(const Program& program, const std::vector<at::Tensor>& trace, Numerics numerics,
+                                    std::string& why);
   ~Plan();
 
   struct Run {
@@ -29,9 +30,12 @@ class Plan {
     std::vector<at::Tensor>* grads = nullptr;  // where set: grads go there, by input, and not to the inputs
     std::vector<bool>* has_grad = nullptr;
     std::vector<at::Tensor> outputs = {};  // after the run
+    size_t step = 0;                       // the one that ran last
   };
   /// False where an expected value was another one. The GIL is held, and let go of for the run.
   bool run(Run& run);
+  /// A tensor for each slot, of its sizes, strides and dtype, without memory.
+  std::vector<at::Tensor> shapes() const;
   /// (place, name, line) for each step: "host", "view", "fused", "assign".
   py::list describe() const;
 

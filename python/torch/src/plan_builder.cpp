@@ -72,9 +72,9 @@ std::optional<c10::OperatorHandle> outVariantOf(const c10::OperatorHandle& op) {
   return std::nullopt;
 }
 
-Plan::Builder::Builder(Plan& plan, const Program& program, const std::vector<at::Tensor>& trace,
+Plan::Builder::Builder(Plan& plan, const Program& program, const std::vector<at::Tensor>& trace, Numerics numerics,
                        std::set<size_t>& blocked)
-    : plan_(plan), program_(program), trace_(trace), blocked_(blocked) {}
+    : plan_(plan), program_(program), trace_(trace), numerics_(numerics), blocked_(blocked) {}
 
 void Plan::Builder::use(int64_t slot, size_t step) {
   if (slot < 0 || plan_.slots_[static_cast<size_t>(slot)].storage < 0) return;
@@ -209,7 +209,7 @@ void Plan::Builder::addCall(size_t i) {
     plan_.steps_.push_back(std::move(s));
     return;
   }
-  if (!blocked_.contains(i) && FusedGroup::canFuse(program_, i, trace_)) {
+  if (!blocked_.contains(i) && FusedGroup::canFuse(program_, i, trace_, numerics_)) {
     s.kind = Kind::kFused;
     plan_.steps_.push_back(std::move(s));
     return;
@@ -282,7 +282,7 @@ void Plan::Builder::makeGroup(const std::vector<size_t>& members) {
     used_later[slot] = storage >= 0 && (storage_used[static_cast<size_t>(storage)] ||
                                         plan_.storages_[static_cast<size_t>(storage)].kind == Storage::Kind::kOutput);
   }
-  auto group = FusedGroup::make(program_, operators, trace_, used_later, blocked_);
+  auto group = FusedGroup::make(program_, operators, trace_, used_later, numerics_, blocked_);
   if (group == nullptr) return;
   Step& first = plan_.steps_[members.front()];
   const auto placeOf = [&](int64_t slot) {

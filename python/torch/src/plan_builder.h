@@ -9,7 +9,8 @@ namespace shunt_torch {
 
 class Plan::Builder {
  public:
-  Builder(Plan& plan, const Program& program, const std::vector<at::Tensor>& trace, std::set<size_t>& blocked);
+  Builder(Plan& plan, const Program& program, const std::vector<at::Tensor>& trace, Numerics numerics,
+          std::set<size_t>& blocked);
   /// Why the program can't run so; empty where it can.
   std::string build();
 
@@ -25,6 +26,7 @@ class Plan::Builder {
   Plan& plan_;
   const Program& program_;
   const std::vector<at::Tensor>& trace_;
+  const Numerics numerics_;
   std::set<size_t>& blocked_;  // steps that can't be fused
 };
 

@@ -135,6 +135,9 @@ std::vector<int64_t> Program::resultsOf(size_t step) const {
 }
 
 void Program::finish(const std::vector<int64_t>& views) {
+  harmless_ = touched_at_.value_or(steps_.size());
+  for (size_t i = 0; i < harmless_; ++i)
+    if (steps_[i].kind == Kind::kAssignGrad) harmless_ = i;
   std::vector<bool> is_view(slots_, false), seen(slots_, false);
   for (const int64_t v : views) is_view[static_cast<size_t>(v)] = true;
   for (const int64_t o : outputs_) seen[static_cast<size_t>(o)] = true;
@@ -212,6 +215,7 @@ bool Program::run(Run& run) const {
         run.slots[input].mutable_grad() = std::move(grad);
       }
     } else {
+      if (run.observer) run.observer(i, false);
       stack = stackOf(i, run.slots);
       if (s.as_eager) {
         const c10::impl::ForceDispatchKeyGuard with_views(below.included_, below.excluded_ - history);
@@ -233,6 +237,7 @@ bool Program::run(Run& run) const {
         }
       }
     }
+    if (run.observer && s.kind == Kind::kCall) run.observer(i, true);
     if (run.keep) continue;
     for (const int64_t dead : s.dead) run.slots[static_cast<size_t>(dead)].reset();
   }
