@@ -238,3 +238,25 @@ def test_a_weak_reference_to_what_needs_no_guards():
     assert changed(result) == []
     del result
     assert held() is None
+
+
+class Named:
+    def __init__(self, name):
+        self.name = name
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __eq__(self, other):
+        return self.name == other.name
+
+
+def test_an_ordered_dict_whose_keys_hash_by_code():
+    weights = collections.OrderedDict({Named("a"): 1})
+
+    def step(x):
+        return [x * w for w in weights.values()]
+
+    assert refusals(step, X) == [
+        "weights: is an OrderedDict with keys whose __hash__ is the user's, which comparing its order would call; use a dict"
+    ]

@@ -51,6 +51,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.attr("MISSED") = py::reinterpret_borrow<py::object>(missed());
   m.attr("call") = py::reinterpret_steal<py::object>(PyCFunction_New(&call_recordings, nullptr));
   m.def("same_value", [](py::object a, py::object b) { return isSameValue(a.ptr(), b.ptr()); });
+  m.def("is_value", [](py::object o) { return isValue(o.ptr()); });
+  m.def("has_plain_hash", [](py::object o) { return hasPlainHash(o.ptr()); });
   m.def("key_of", &keyOf);
   m.def("copy_inputs", &copyInputs);
   m.def("same_storage_bytes", &sameStorageBytes);
