@@ -29,8 +29,8 @@ py::object shown(const c10::IValue& value) {
   return torch::jit::toPyObject(value);
 }
 
-// Another tensor on the same memory. A result itself may get no object of Python's: what called the operator, Parameter()
-// say, makes one of a class of its own.
+// Another tensor on the same memory. A result itself may get no object of Python's: what called the operator,
+// Parameter() say, makes one of a class of its own.
 at::Tensor aliasOf(const at::Tensor& t) {
   if (!t.defined()) return t;
   return at::Tensor(t.unsafeGetTensorImpl()->shallow_copy_and_detach(t.unsafeGetTensorImpl()->version_counter(), true));
