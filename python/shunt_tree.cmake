@@ -1,7 +1,7 @@
 # For the CMake projects of the Python packages, whose sources are a checkout's: where Shunt is built, and how.
 set(SHUNT_RUNTIME_FROM "" CACHE PATH "Build folder of Shunt to use as it is, with its target shunt_installed built; empty: builds one")
 set(SHUNT_RUNTIME_ARGUMENTS "" CACHE STRING "Further arguments for cmake, a list, where Shunt is built")
-cmake_path(SET shunt_sources NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/..)
+cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH shunt_sources)
 
 function(shunt_runtime_cannot_build why)
   # tools/deps.sh has the one list of packages.

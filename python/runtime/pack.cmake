@@ -38,3 +38,17 @@ file(WRITE ${libraries}/libshunt.so "INPUT(${soname_of_libshunt})\n")
 
 file(REAL_PATH ${openblas} real)
 file(COPY_FILE ${real} ${libraries}/libopenblas.so.0)
+
+# The OpenMP runtime by its usual name too, which auditwheel would change: where a process has one of that name already, PyTorch's,
+# Shunt and oneDNN use that one. A second one would cost threads, and room for thread-locals that a process has little of.
+file(GET_RUNTIME_DEPENDENCIES LIBRARIES ${libraries}/${soname_of_libshunt} RESOLVED_DEPENDENCIES_VAR used
+  UNRESOLVED_DEPENDENCIES_VAR unresolved PRE_EXCLUDE_REGEXES "^lib(c|m|shunt.*)[.]so")
+foreach(library IN LISTS used)
+  if(library MATCHES "/libgomp[.]so[.]1$")
+    file(REAL_PATH ${library} real)
+    file(COPY_FILE ${real} ${libraries}/libgomp.so.1)
+  endif()
+endforeach()
+if(NOT EXISTS ${libraries}/libgomp.so.1)
+  message(FATAL_ERROR "libshunt's OpenMP runtime, libgomp.so.1, can't be found on this system.")
+endif()

@@ -126,6 +126,21 @@ def test_refuses(step, name):
     assert any(f"calls {name}," in r for r in found), found
 
 
+def saves(x, path):
+    torch.save(x, path)
+
+
+def seeds(x):
+    torch.manual_seed(1)
+
+
+def test_refuses_effects_of_PyTorch_s_functions(tmp_path):
+    (reason,) = refused(saves, X, str(tmp_path / "x.pt"))
+    assert reason.startswith(f"test_observe.py:{saves.__code__.co_firstlineno + 1}: `torch.save(x, path)` calls torch.save,")
+    (reason,) = refused(seeds, X)
+    assert "calls torch.manual_seed," in reason
+
+
 def test_a_refusal_names_file_line_and_source():
     (refusal,) = watch(calls_clock, X, calls=2).refusals
     assert refusal.path == f"test_observe.py:{calls_clock.__code__.co_firstlineno + 1}"
@@ -231,6 +246,29 @@ def test_imports_are_not_observed():
     assert observed.refusals == []
 
 
+def test_a_standard_function_that_the_library_calls_for_the_user():
+    scope = {}
+    exec(compile("def watch(observed, f):\n  with observed.watching(): f()", torch.__file__, "exec"), scope)
+    observed = Observed()
+    scope["watch"](observed, functools.partial(random.gauss, 0.0, 1.0))
+    assert random.Random.gauss.__code__ in observed.codes
+
+
+def test_what_starts_the_watch_is_not_of_the_call():
+    observed = Observed()
+    with observed.watching():
+        time.time()
+    assert observed.refusals == []
+
+
+def test_imports_of_what_is_loaded_are_not_observed():
+    def step():
+        from torch.nn import functional  # noqa: F401
+
+    observed = watch(step)
+    assert [c.co_name for c in observed.codes] == ["step"]
+
+
 # Attributes by computed names.
 
 
@@ -264,6 +302,17 @@ def test_constant_names_are_known():
 @pytest.mark.parametrize("step", [asks_computed, asks_vars, asks_dict, lambda x: copy.copy(x), lambda x: list(map(getattr, [x], ["a"], [0]))])
 def test_computed_names_read_everything(step):
     assert watch(step, Thing()).summary.reads_all
+
+
+def test_computed_names_of_functools_are_of_no_user_s_objects():
+    def step(x):
+        @functools.wraps(saves)
+        def inner(x):
+            return x
+
+        return inner(x)
+
+    assert not watch(step, X).summary.reads_all
 
 
 # Profilers.

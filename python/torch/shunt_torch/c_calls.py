@@ -68,9 +68,16 @@ def name_of(function: object) -> str:
     return name if module in (None, "builtins") else f"{module}.{name}"
 
 
+def is_lock(function: object) -> bool:
+    """The standard library's locks around its own structures, that of functools.cached_property say, keep no value."""
+    return type(getattr(function, "__self__", None)).__module__ == "_thread"
+
+
 def is_allowed(function: object) -> bool:
     holder = getattr(function, "__self__", None)
     module = getattr(function, "__module__", None)
+    if type(holder).__name__ == "Generator" and type(holder).__module__ == "torch._C":
+        return False  # seeds and states
     if module is not None and origin.of_name(module) == origin.LIBRARY:
         return True
     if holder is None and module is None:  # torch.Tensor._make_subclass and the like: static methods of classes in C

@@ -12,6 +12,8 @@ from typing import Iterator, List, NamedTuple, Optional, Set, Tuple
 _SHIFTED_GLOBAL = sys.version_info >= (3, 11)  # bit 0 of LOAD_GLOBAL's argument says whether it pushes NULL
 _SHIFTED_ATTRIBUTE = sys.version_info >= (3, 12)  # bit 0 of LOAD_ATTR's argument says whether it loads a method
 
+_NULL_FOLLOWS = sys.version_info >= (3, 13)  # a function that is called at once is pushed before NULL, else after
+
 _GLOBAL_LOADS = {"LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL"}
 _SKIPPED = {"CACHE", "EXTENDED_ARG"}
 
@@ -76,16 +78,16 @@ def _scan(code: types.CodeType, facts: Facts) -> bool:
             continue
         if chain and op in ("LOAD_ATTR", "LOAD_METHOD"):
             chain += (names[argument >> 1 if _SHIFTED_ATTRIBUTE else argument],)
-            called = op == "LOAD_METHOD" or _SHIFTED_ATTRIBUTE and bool(argument & 1)
+            called = called or op == "LOAD_METHOD" or _SHIFTED_ATTRIBUTE and bool(argument & 1)
             continue
         if chain:
             facts.chains.add(chain)
-            if not called:
+            if not called and not (_NULL_FOLLOWS and op == "PUSH_NULL"):
                 facts.escaped.add(chain)
             chain = ()
         if op == "LOAD_GLOBAL":
             chain = (names[argument >> 1 if _SHIFTED_GLOBAL else argument],)
-            called = not _SHIFTED_GLOBAL or bool(argument & 1)
+            called = not _SHIFTED_GLOBAL or bool(argument & 1)  # NULL below it: what the chain ends with is called
         elif op in _GLOBAL_LOADS:
             chain = (names[argument],)
             called = True
@@ -101,6 +103,14 @@ def _scan(code: types.CodeType, facts: Facts) -> bool:
             is_open = True
         before, previous = previous, (op, argument)
     return is_open or not _OPEN_NAMES.isdisjoint(names)
+
+
+def handles_errors(code: types.CodeType) -> bool:
+    """Whether the code has an `except` or `finally`. `with` has handlers, too, which call __exit__ alone."""
+    names = [name for name, _ in _instructions(code)]
+    if sys.version_info < (3, 11):
+        return "SETUP_FINALLY" in names
+    return names.count("PUSH_EXC_INFO") > names.count("WITH_EXCEPT_START") + names.count("END_ASYNC_FOR")
 
 
 def attributes_asked_for(code: types.CodeType, function: str) -> Optional[List[str]]:

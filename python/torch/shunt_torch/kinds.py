@@ -8,7 +8,6 @@ import enum
 import functools
 import re
 import types
-import typing
 import weakref
 from collections import abc
 from typing import Callable, Dict, List, Tuple
@@ -73,6 +72,7 @@ _BY_CLASS: Dict[type, Handler] = {
     torch.finfo: nothing,
     torch.iinfo: nothing,
     torch.jit.ScriptFunction: nothing,
+    torch.fx.Graph: nothing,  # a GraphModule runs the code made from it
 }
 
 _BY_BASE: List[Tuple[type, Handler]] = [
@@ -101,6 +101,8 @@ def handler_of(kind: type) -> Handler:
     for base, handler in _BY_BASE:
         if issubclass(kind, base):
             return handler
+    if kind.__module__ == "shunt_torch.capture":
+        return walk_functions.walk_captured
     if kind.__module__ in ("typing", "typing_extensions") or kind.__module__ == "torch._ops":
         return nothing
     return _of_numpy(kind) or _of_instance(kind)

@@ -25,6 +25,7 @@ class Observed:
         self._library: Dict[int, types.CodeType] = {}
         self._globals: Dict[int, List[dict]] = {}
         self._calls: Dict[tuple, Tuple[types.CodeType, int, object]] = {}  # C functions refused: where each was called
+        self._effects: List[Tuple[types.CodeType, int, str]] = []
         self._asked: Dict[tuple, Tuple[types.CodeType, object]] = {}  # getattr and its like, by who called them
         self._allowed: Dict[tuple, bool] = {}
         self._outside: List[Refusal] = []
@@ -102,6 +103,8 @@ class Observed:
         self._summary = None
         if self._origin_of(frame) == origin.LIBRARY:
             self._library[key] = code
+            if origin.has_effect(code):
+                self._on_effect(frame)
         else:
             self._user[key] = code
             self._globals[key] = [frame.f_globals]
@@ -118,12 +121,24 @@ class Observed:
         key = (id(code), function.__name__, holder if isinstance(holder, type) else type(holder), function.__module__)
         allowed = self._allowed.get(key)
         if allowed is None:
-            allowed = self._allowed[key] = c_calls.is_allowed(function)
+            is_own_lock = self._origins[id(code)][1] == origin.STANDARD and c_calls.is_lock(function)
+            allowed = self._allowed[key] = is_own_lock or c_calls.is_allowed(function)
             if allowed and (c_calls.reads_all_attributes(function) or _asks_by_name(function)):
                 self._asked[key] = (code, function)
                 self._summary = None
         if not allowed:
             self._calls.setdefault((id(code), frame.f_lineno, function.__name__), (code, frame.f_lineno, function))
+
+    def _on_effect(self, frame: types.FrameType) -> None:
+        """A function of PyTorch's that a replay can't stand for: refused where user code called it."""
+        name = f"torch.{frame.f_code.co_name}"
+        caller = frame
+        while caller is not None and id(caller) not in self._below and self._origin_of(caller) == origin.LIBRARY:
+            if caller.f_code.co_filename.endswith("utils/checkpoint.py"):
+                return  # puts the generator back: draws in between would be found by its state and their values
+            caller = caller.f_back
+        if caller is not None:
+            self._effects.append((caller.f_code, caller.f_lineno, name))
 
     # What was seen.
 
@@ -144,7 +159,9 @@ class Observed:
 
     @property
     def refusals(self) -> List[Refusal]:
-        return self._outside + [_refusal(*call) for call in self._calls.values()]
+        found = [_refusal(code, line, _reason(function)) for code, line, function in self._calls.values()]
+        found += [_refusal(code, line, _NOT_REPLAYED.format(name)) for code, line, name in self._effects]
+        return self._outside + found
 
     def has(self, code: types.CodeType) -> bool:
         return id(code) in self._user
@@ -216,11 +233,15 @@ def _asks_by_name(function: object) -> bool:
     return any(function is f for f in c_calls.ASKS_BY_NAME)
 
 
-def _refusal(code: types.CodeType, line: int, function: object) -> Refusal:
-    name = c_calls.name_of(function)
+_NOT_REPLAYED = "calls {}, which a replay would not run again; call it outside and pass its result as an argument"
+
+
+def _reason(function: object) -> str:
     if c_calls.starts_thread(function):
-        reason = "starts a thread; a replay would start none: start it outside the captured function"
-    else:
-        reason = f"calls {name}, which a replay would not run again; call it outside and pass its result as an argument"
+        return "starts a thread; a replay would start none: start it outside the captured function"
+    return _NOT_REPLAYED.format(c_calls.name_of(function))
+
+
+def _refusal(code: types.CodeType, line: int, reason: str) -> Refusal:
     text = linecache.getline(code.co_filename, line).strip()
     return Refusal(f"{os.path.basename(code.co_filename)}:{line}", f"`{text}` {reason}" if text else reason)

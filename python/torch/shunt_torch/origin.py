@@ -52,6 +52,18 @@ def of_code(code: types.CodeType, module_name: Optional[str]) -> str:
     return STANDARD if file.startswith(_STANDARD_FOLDERS) else USER
 
 
+# Functions of PyTorch's that do what no operator shows: files, and the seeds and states of its generator.
+_EFFECTS = frozenset(
+    {("serialization.py", "save"), ("serialization.py", "load"), ("random.py", "manual_seed"), ("random.py", "seed"),
+     ("random.py", "initial_seed"), ("random.py", "get_rng_state"), ("random.py", "set_rng_state")}
+)
+
+
+def has_effect(code: types.CodeType) -> bool:
+    folder, name = os.path.split(code.co_filename)
+    return (name, code.co_name) in _EFFECTS and folder + os.sep in _LIBRARY_FOLDERS
+
+
 def of_class(kind: type) -> str:
     return of_name(type.__dict__["__module__"].__get__(kind))
 

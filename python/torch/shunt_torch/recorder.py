@@ -15,6 +15,7 @@ import torch
 
 from . import _C
 from .constants import PlainData
+from .library_state import users_kernels
 from .refusal import Refused, from_optimizer, user_line
 
 # Arguments that an operator writes though its schema doesn't say so, by position.
@@ -26,6 +27,9 @@ _TOO_LATE = "after memory from outside was written or numbers were drawn: read i
 _EMPTY = ("aten::empty", "aten::new_empty", "aten::_empty")
 # These look at no elements of their tensors.
 _UNREAD = ("aten::_unsafe_view", "aten::_reshape_alias", "aten::new_", "aten::resize_", "aten::set_")
+_THROWING = ("assert", "embedding", "index", "gather", "scatter", "take", "put", "linalg", "cholesky", "inverse", "solve", "nll_loss",
+             "cross_entropy", "multinomial", "bernoulli", "normal", "poisson", "binomial", "one_hot", "bincount", "histc", "repeat_interleave",
+             "unpool", "segment", "ctc_loss", "qr", "svd", "eig", "lu_")
 _PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 _ADVICE = {
     "Adam": "pass fused=True", "AdamW": "pass fused=True", "Adagrad": "pass fused=True",
@@ -36,14 +40,13 @@ _ADVICE = {
 class Recorder:
     """Records while it is entered. After a refusal the rest of the call runs as it would without it.
 
-    `inputs`: the tensors that stand for the program's inputs, in order, with the path of each; `leaves`: positions of those
-    whose grads are watched.
+    `inputs`: the tensors that stand for the program's inputs, in order, with the path of each.
     """
 
-    def __init__(self, program: "_C.Program", inputs: list[tuple[str, torch.Tensor]], leaves: list[int]):
+    def __init__(self, program: "_C.Program", inputs: list[tuple[str, torch.Tensor]]):
         self.program, self.inputs = program, inputs
         self.plain_data = PlainData()
-        self._hook = _C.OperatorHook(self)
+        self._hook: Any = None
         self._stance: Any = None
         self.refusal: Optional[Refused] = None
         self.slots: dict[tuple, int] = {}  # by key
@@ -52,7 +55,8 @@ class Recorder:
         self.handles: list = []  # so that no address of a storage is used again while the call runs
         self.writes: dict[int, int] = {}  # by storage of an input: how often an operator wrote it
         self.touched = False  # something outside was written, or drawn
-        self.draws = False
+        self.assigned = False  # grads were
+        self.failing: str = ""  # an operator that may throw, by the values it is given, after something outside was changed
         self.foreign = False  # an operator that isn't PyTorch's
         self.unwritten: set[int] = set()  # storages made by torch.empty and the like
         self.views: dict[int, int] = {}  # slots that are views, and what they are views of
@@ -65,8 +69,9 @@ class Recorder:
                 self.bases[key[0]] = slot
                 self.handles.append(_C.Storage(tensor))
             self.outside.add(key[0])
-        self.leaves = leaves
-        self.watch = _C.GradWatch([inputs[i][1] for i in leaves])
+        self.generator = torch.default_generator.get_state()
+        self.users_kernels = users_kernels()
+        self.watch = _C.GradWatch([tensor for _, tensor in inputs])
 
     # --- what the hook calls ---
 
@@ -75,11 +80,13 @@ class Recorder:
             self._stance = torch.compiler.set_stance("force_eager")
             self._stance.__enter__()
         self.plain_data.__enter__()
+        self._hook = _C.OperatorHook(self)
         self._hook.enter()
         return self
 
     def __exit__(self, *error: Any) -> None:
         self._hook.exit()
+        self._hook = None  # it holds the recorder, which the garbage collector doesn't see
         self.plain_data.__exit__(*error)
         if self._stance is not None:
             self._stance.__exit__(*error)
@@ -96,6 +103,10 @@ class Recorder:
         except Exception as error:
             self.refusal = _refusal_of(error, func)
         return None
+
+    def failed(self, call: dict) -> None:
+        """Called where an operator threw. Matters where the function goes on: another call's values needn't throw."""
+        self.refusal = self.refusal or Refused(f"{call['func']._schema.name} raises an error, which the function handles", call["where"])
 
     def after(self, call: dict, out: Any) -> None:
         try:
@@ -132,19 +143,26 @@ class Recorder:
 
     def poll_grads(self) -> None:
         """Records grads that were assigned since the last look, which no operator shows."""
-        for leaf, grad in self.watch.changes():
+        for i, grad in self.watch.changes():
+            self.assigned = True
             if grad is None:
-                self.program.assign_grad(self.leaves[leaf], None)
+                self.program.assign_grad(i, None)
                 continue
             if grad.requires_grad:
-                raise Refused(f"the grad of {self.inputs[self.leaves[leaf]][0]} has a graph (create_graph=True)", user_line())
+                raise Refused(f"the grad of {self.inputs[i][0]} has a graph (create_graph=True)", user_line())
             self.refuse_unwritten(grad)
-            self.program.assign_grad(self.leaves[leaf], self.slot_of(grad))
+            self.program.assign_grad(i, self.slot_of(grad))
+
+    def touch(self) -> None:
+        self.touched = True
+        self.program.touch()
 
     # --- operators ---
 
     def _prepare(self, func: Any, args: tuple, kwargs: dict) -> dict:
         schema = func._schema
+        if self.users_kernels and f"{schema.name}.{schema.overload_name}".rstrip(".") in self.users_kernels:
+            raise Refused(f"a kernel for {schema.name} was registered from Python (torch.library), which a replay may not call", user_line())
         if torch.Tag.dynamic_output_shape in func.tags and not self._has_fixed_shape(schema.name, args):
             raise Refused(f"the size of {schema.name}'s result depends on values", user_line())
         written = []
@@ -167,8 +185,10 @@ class Recorder:
         if torch.Tag.inplace_view in func.tags and any(k[0] in self.outside for k in before):
             raise Refused(f"{schema.name} changes sizes or strides of memory from outside", user_line())
         where = user_line()
-        if torch.Tag.nondeterministic_seeded in func.tags:
-            self.draws = self.touched = True
+        if torch.Tag.nondeterministic_seeded in func.tags or any(k[0] in self.outside for k in before):
+            self.touch()
+        if (self.touched or self.assigned) and not self.failing and _may_throw(schema.name):
+            self.failing = f"{schema.name} ({where})"
         self.foreign |= func.namespace not in ("aten", "prims")
         return {"func": func, "template": template, "written": written, "before": before, "where": where}
 
@@ -269,7 +289,6 @@ class Recorder:
             self.unwritten.discard(storage)
             if storage in self.outside:
                 self.writes[storage] = self.writes.get(storage, 0) + 1
-                self.touched = True
             after = _C.key_of(tensor)
             if after != before:
                 # An out= argument that was given its size. What looked at it before looks at it no longer.
@@ -293,7 +312,7 @@ class Recorder:
             raise Refused(f"{optimizer} reads a tensor's value ({what}): {advice}", user_line())
         if not isinstance(value, bool):
             raise Refused(f"{what}, and a replay would freeze it: keep it in a tensor", user_line())
-        if self.touched:
+        if self.touched or not torch.equal(torch.default_generator.get_state(), self.generator):
             raise Refused(f"{what} {_TOO_LATE}", user_line())
         self.program.expect(value)
 
@@ -308,6 +327,16 @@ def refuse_unusable(what: str, tensor: torch.Tensor, where: Callable[[], str] = 
         raise Refused(f"{what} is a tensor of zeros without memory (torch._efficientzerotensor)", where())
     if _C.key_of(tensor) is None:
         raise Refused(f"{what} has layout {tensor.layout}, and only strided tensors can be captured", where())
+
+
+def is_plain(tensor: torch.Tensor) -> bool:
+    """Whether a tensor can be an input: in the CPU's memory, strided, and of no subclass."""
+    return type(tensor) in _PLAIN and tensor.device.type == "cpu" and _C.key_of(tensor) is not None
+
+
+def _may_throw(name: str) -> bool:
+    """Whether an operator throws for some values of its arguments, as indices are or matrices that have no inverse."""
+    return any(part in name for part in _THROWING)
 
 
 def _refusal_of(error: Exception, func: Any) -> Refused:

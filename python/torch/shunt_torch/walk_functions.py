@@ -40,8 +40,6 @@ def _walk_closure(w, f, place) -> None:
             w.guard("empty_cell", cell, None, MISSING, path)
             continue
         w.hold("cell", cell, None, value, path, place._replace(path=name))
-        if isinstance(value, types.ModuleType) and not place.optional:
-            check_unseen(w, value, w.seen.names, name)
 
 
 def _walk_defaults(w, f, place) -> None:
@@ -65,8 +63,7 @@ def _walk_function_attributes(w, f, place, is_user: bool) -> None:
             w.hold("item", attributes, name, attributes[name], path, place._replace(path=path))
     if is_user:
         for name in sorted((w.seen.stored | w.seen.tested) - attributes.keys()):
-            if not hasattr(types.FunctionType, name):
-                w.guard("missing", attributes, name, None, f"{place.path}.{name}")
+            w.guard("missing", attributes, name, None, f"{place.path}.{name}")
 
 
 def walk_method(w, method, place) -> None:
@@ -84,6 +81,11 @@ def walk_c_callable(w, f, place) -> None:
 def _is_of_library(f) -> bool:
     module = getattr(f, "__module__", None)
     return module is not None and origin.of_name(module) == origin.LIBRARY
+
+
+def walk_captured(w, captured, place) -> None:
+    """A captured function that another one calls: inside of a recording it is the function itself."""
+    w.visit(captured._function, place)
 
 
 def walk_property(w, p, place) -> None:
@@ -122,8 +124,6 @@ def walk_globals(w) -> None:
     """The globals that observed code names, dict by dict, and the modules that it imports while running."""
     by_dict: Dict[int, Tuple[dict, str, Dict[Tuple[str, ...], bool]]] = {}
     for code, dicts in w.observed.user_codes():
-        if code.co_name == "<module>":
-            continue  # ran because it was imported
         facts = w.seen.facts[id(code)]
         for d in dicts:
             chains = by_dict.setdefault(id(d), (d, code.co_filename, {}))[2]
@@ -142,22 +142,24 @@ def _walk_globals_of(w, d: dict, file: str, chains: Dict[Tuple[str, ...], bool])
             _check_escaped(w, d.get(chain[0], builtins.get(chain[0])), chain)
     # C functions that the standard library calls are watched as the user's are; its locks and caches are nobody's input.
     optional = origin.of_name(d.get("__name__")) == origin.STANDARD
+    visits = []
     from_builtins = []
     for name, *rest in sorted(chains):
         path = f"global {name} of {file}"
-        if name not in d:
-            w.guard("missing", d, name, None, path)
-            from_builtins.append((name, path))
-            continue
-        value = d[name]
-        w.guard("item", d, name, value, path)
-        if rest and isinstance(value, types.ModuleType):
-            _follow(w, value, rest, Place(name, 0, optional))
+        if name in d:
+            w.guard("item", d, name, d[name], path)
+            visits.append((d[name], rest, Place(name, 0, optional)))
         else:
-            w.visit(value, Place(name, 0, optional))
-    for name, path in from_builtins:
+            w.guard("missing", d, name, None, path)
+            from_builtins.append(name)
+    for name in from_builtins:
         if name in builtins:
             w.guard("item", builtins, name, builtins[name], f"built-in {name}")
+    for value, rest, place in visits:
+        if rest and isinstance(value, types.ModuleType):
+            _follow(w, value, rest, place)
+        else:
+            w.visit(value, place)
 
 
 def _check_escaped(w, value: object, chain: Tuple[str, ...]) -> None:
@@ -206,6 +208,8 @@ def walk_python_module(w, module, place) -> None:
         if not name.startswith("__"):
             path = f"{place.path}.{name}"
             w.hold("item", attributes, name, attributes[name], path, place._replace(path=path))
+    for name in sorted(w.seen.tested - attributes.keys()):
+        w.guard("missing", attributes, name, None, f"{place.path}.{name}")
 
 
 def _walk_imports(w, facts, d: dict) -> None:

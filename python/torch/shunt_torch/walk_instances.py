@@ -147,7 +147,7 @@ def walk_whole(w, value, place) -> None:
     if isinstance(value, torch.nn.Module):
         for name in _MEMBERS:
             if type(attributes.get(name)) is dict:
-                _walk_members(w, attributes[name], name, place._replace(optional=False))
+                _walk_members(w, attributes[name], name, place)
 
 
 def _walk_members(w, members: dict, kind: str, place) -> None:
@@ -189,8 +189,6 @@ def walk_class(w, kind, place) -> None:
     done: Set[str] = set()
     for base in kind.__mro__[:-1]:
         base_origin = origin.of_class(base)
-        if base_origin == origin.STANDARD:
-            continue
         entries = vars(base)
         reads_all = w.seen.reads_all and base_origin == origin.USER
         for name in [n for n in entries if n in w.class_names or reads_all]:

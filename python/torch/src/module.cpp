@@ -1,10 +1,10 @@
 // The extension shunt_torch._C.
 #include "operator_hook.h"
 #include "recording.h"
+#include "self_test.h"
 #include "tensors.h"
 #include "values.h"
 
-#include <shunt/shunt.h>
 #include <shunt/version.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
@@ -46,18 +46,23 @@ PyMethodDef call_recordings = {
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   using namespace shunt_torch;
   m.doc() = "Recordings of calls of PyTorch, and their replay. Internal to shunt_torch.";
-  m.def(
-      "runtime_version",
-      [] { return shunt::ones({1}).item<float>() == 1.0f ? std::string(SHUNT_VERSION) : std::string(); },
-      "The version of Shunt, after a first call of libshunt.");
+  m.def("runtime_version", [] { return SHUNT_VERSION; }, "The version of Shunt that it was compiled against.");
+  m.def("self_test", &selfTest, "The number of pairs that Shunt has compiled; -1 where it computes wrongly.");
   m.attr("MISSED") = py::reinterpret_borrow<py::object>(missed());
   m.attr("call") = py::reinterpret_steal<py::object>(PyCFunction_New(&call_recordings, nullptr));
   m.def("same_value", [](py::object a, py::object b) { return isSameValue(a.ptr(), b.ptr()); });
+  m.def("is_value", [](py::object o) { return isValue(o.ptr()); });
+  m.def("has_plain_hash", [](py::object o) { return hasPlainHash(o.ptr()); });
   m.def("key_of", &keyOf);
   m.def("copy_inputs", &copyInputs);
   m.def("same_storage_bytes", &sameStorageBytes);
   m.def("same_bits", &sameBits);
   m.def("hooks_of", &hooksOf);
+  m.def("has_tangent", &hasTangent);
+  m.def(
+      "grad_of", [](const at::Tensor& t) { return t.unsafeGetTensorImpl()->grad(); },
+      "A tensor's grad, without the warning about those of tensors that are no leaves.");
+  m.def("has_attributes", [](const py::object& o) { return hasAttributes(o.ptr()); });
   m.def("surroundings_refusal", [] { return Surroundings::now().refusal(); });
   py::class_<StorageHandle>(m, "Storage")
       .def(py::init([](const at::Tensor& t) { return StorageHandle{t.storage()}; }))
@@ -76,6 +81,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def(py::init<const py::tuple&, const py::dict&, const py::function&>())
       .def_property_readonly("tensors", &Arguments::tensors)
       .def_property_readonly("objects", &Arguments::objects)
+      .def("forget_tensors", &Arguments::forgetTensors)
       .def("difference", &Arguments::difference);
   py::class_<Result, std::shared_ptr<Result>>(m, "Result").def(py::init<const py::object&>());
   py::class_<StateGuards, std::shared_ptr<StateGuards>>(m, "StateGuards")
@@ -86,6 +92,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("add_input", &Program::addInput)
       .def("call", &Program::call)
       .def("expect", &Program::expect)
+      .def("touch", &Program::touch)
       .def("assign_grad", &Program::assignGrad)
       .def("add_output", &Program::addOutput)
       .def("finish", &Program::finish)
@@ -101,7 +108,10 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("difference", &Recording::difference)
       .def("inputs_of", &Recording::inputsOf)
       .def("replay", &Recording::replay, py::arg("inputs"), py::arg("plain") = false)
-      .def("make_plan", &Recording::makePlan)
+      .def("times", &Recording::times)
+      .def("make_plan", [](Recording& r, const std::vector<at::Tensor>& inputs,
+                           bool fast) { return r.makePlan(inputs, fast ? Numerics::kFast : Numerics::kExact); })
+      .def("check_operators", &Recording::checkOperators)
       .def("drop_plan", &Recording::dropPlan)
       .def_property_readonly("has_plan", &Recording::hasPlan)
       .def("describe", &Recording::describe)

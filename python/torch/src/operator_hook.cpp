@@ -23,15 +23,33 @@ const char* const kName = "shunt_torch.recorder";
 py::object shown(const c10::IValue& value) {
   if (value.isTensor()) {
     const at::Tensor& t = value.toTensor();
-    if (t.defined() && t.unsafeGetTensorImpl()->is_wrapped_number()) return torch::jit::toPyObject(c10::IValue(t.item()));
+    if (t.defined() && t.unsafeGetTensorImpl()->is_wrapped_number())
+      return torch::jit::toPyObject(c10::IValue(t.item()));
+  }
+  return torch::jit::toPyObject(value);
+}
+
+// Another tensor on the same memory. A result itself may get no object of Python's: what called the operator, Parameter()
+// say, makes one of a class of its own.
+at::Tensor aliasOf(const at::Tensor& t) {
+  if (!t.defined()) return t;
+  return at::Tensor(t.unsafeGetTensorImpl()->shallow_copy_and_detach(t.unsafeGetTensorImpl()->version_counter(), true));
+}
+
+py::object resultOf(const c10::IValue& value) {
+  if (value.isTensor()) return torch::jit::toPyObject(c10::IValue(aliasOf(value.toTensor())));
+  if (value.isTensorList()) {
+    std::vector<at::Tensor> aliases = value.toTensorVector();
+    for (at::Tensor& t : aliases) t = aliasOf(t);
+    return torch::jit::toPyObject(c10::IValue(std::move(aliases)));
   }
   return torch::jit::toPyObject(value);
 }
 
 py::object resultOf(const torch::jit::Stack& stack, size_t returns) {
-  if (returns == 1) return torch::jit::toPyObject(stack.back());
+  if (returns == 1) return resultOf(stack.back());
   py::tuple out(returns);
-  for (size_t i = 0; i < returns; ++i) out[i] = torch::jit::toPyObject(stack[stack.size() - returns + i]);
+  for (size_t i = 0; i < returns; ++i) out[i] = resultOf(stack[stack.size() - returns + i]);
   return std::move(out);
 }
 
@@ -79,7 +97,13 @@ void show(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::
     py::object before = (*recorder).attr("before")(torch::detail::getTorchApiFunction(op), py::tuple(args), kwargs);
     if (!before.is_none()) note.object = before.release().ptr();
   }
-  op.redispatchBoxed(below, stack);
+  try {
+    op.redispatchBoxed(below, stack);
+  } catch (...) {
+    const py::gil_scoped_acquire gil;
+    if (note.object != nullptr) (*recorder).attr("failed")(py::handle(note.object));
+    throw;
+  }
   if (note.object == nullptr) return;
   const py::gil_scoped_acquire gil;
   (*recorder).attr("after")(py::handle(note.object), resultOf(*stack, schema.returns().size()));
@@ -91,8 +115,12 @@ void showBelow(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::j
 
 // Composite operators that read the elements of arguments by themselves, and which.
 const std::unordered_map<std::string, std::vector<size_t>> kReaders = {
-    {"aten::ctc_loss.Tensor", {2, 3}}, {"aten::lstm.data", {1}},     {"aten::gru.data", {1}},
-    {"aten::rnn_tanh.data", {1}},      {"aten::rnn_relu.data", {1}}, {"aten::_pad_packed_sequence", {1}},
+    {"aten::ctc_loss.Tensor", {2, 3}},
+    {"aten::lstm.data", {1}},
+    {"aten::gru.data", {1}},
+    {"aten::rnn_tanh.data", {1}},
+    {"aten::rnn_relu.data", {1}},
+    {"aten::_pad_packed_sequence", {1}},
     {"aten::tensor_split.tensor_indices_or_sections", {1}},
 };
 
@@ -134,11 +162,11 @@ void showAbove(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::j
 
 void registerOperatorHook() {
   // Kept for the life of the process, as the kernels are.
-  static const auto* const kept = new std::array{
-      c10::Dispatcher::singleton().registerFallback(
-          kBelow, c10::KernelFunction::makeFromBoxedFunction<&showBelow>(), "shunt_torch"),
-      c10::Dispatcher::singleton().registerFallback(
-          kAbove, c10::KernelFunction::makeFromBoxedFunction<&showAbove>(), "shunt_torch")};
+  static const auto* const kept =
+      new std::array{c10::Dispatcher::singleton().registerFallback(
+                         kBelow, c10::KernelFunction::makeFromBoxedFunction<&showBelow>(), "shunt_torch"),
+                     c10::Dispatcher::singleton().registerFallback(
+                         kAbove, c10::KernelFunction::makeFromBoxedFunction<&showAbove>(), "shunt_torch")};
   static_cast<void>(kept);
 }
 

@@ -7,6 +7,8 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <array>
+
 namespace shunt_torch {
 
 struct Plan::Context {
@@ -31,12 +33,30 @@ struct Plan::Context {
   }
 };
 
-std::shared_ptr<Plan> Plan::make(const Program& program, const std::vector<at::Tensor>& trace, std::string& why) {
-  auto plan = std::make_shared<Plan>();
-  plan->program_ = &program;
-  Builder builder(*plan, program, trace);
-  why = builder.build();
-  return why.empty() ? plan : nullptr;
+namespace {
+
+void callHost(const c10::OperatorHandle& op, torch::jit::Stack& stack, HostTime* time) {
+  if (time == nullptr) return op.callBoxed(stack);
+  const auto start = std::chrono::steady_clock::now();
+  op.callBoxed(stack);
+  time->sum += std::chrono::steady_clock::now() - start;
+  ++time->calls;
+}
+
+}  // namespace
+
+std::shared_ptr<Plan> Plan::make(const Program& program, const std::vector<at::Tensor>& trace, Numerics numerics,
+                                 std::string& why) {
+  // An operator that Shunt refuses to fuse is found while the plan is made, which then begins again.
+  std::set<size_t> blocked;
+  while (true) {
+    auto plan = std::make_shared<Plan>();
+    plan->program_ = &program;
+    const size_t before = blocked.size();
+    why = Builder(*plan, program, trace, numerics, blocked).build();
+    if (!why.empty()) return nullptr;
+    if (blocked.size() == before) return plan;
+  }
 }
 
 Plan::~Plan() = default;
@@ -113,18 +133,40 @@ bool Plan::run(Run& run) {
       }
     }
     complete = runSteps(c, run);
+    if (complete) makeViews(c, run);
   }
   if (complete)
     for (const int64_t slot : outputs_) run.outputs.push_back(real(c, slot, run));
   return complete;
 }
 
+// With what eager code's views know of their base, so through all of the dispatcher but autocast.
+void Plan::makeViews(Context& c, const Run& run) const {
+  const c10::impl::ExcludeDispatchKeyGuard below_autocast(c10::autocast_dispatch_keyset);
+  for (const size_t step : views_) {
+    for (const int64_t slot : program_->slotsOf(step)) c.reals[static_cast<size_t>(slot)] = real(c, slot, run);
+    torch::jit::Stack stack = program_->stackOf(step, c.reals);
+    const c10::AutoGradMode as_recorded(program_->steps_[step].grad_mode);
+    program_->steps_[step].op->callBoxed(stack);
+    size_t at = 0;
+    const std::vector<int64_t> results = program_->resultsOf(step);
+    for (const c10::IValue& v : stack) {
+      if (v.isTensor())
+        c.reals[static_cast<size_t>(results[at++])] = v.toTensor();
+      else
+        for (const at::Tensor& t : v.toTensorVector()) c.reals[static_cast<size_t>(results[at++])] = t;
+    }
+  }
+}
+
 bool Plan::runSteps(Context& c, Run& run) const {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const c10::impl::ExcludeDispatchKeyGuard below_autocast(c10::autocast_dispatch_keyset);
   torch::jit::Stack stack;
+  std::vector<void*> addresses, results;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& s = steps_[i];
+    run.step = i;
     if (s.kind == Kind::kAssignGrad) {
       const auto input = static_cast<size_t>(s.input);
       at::Tensor grad = s.slot < 0 ? at::Tensor() : real(c, s.slot, run);
@@ -136,9 +178,20 @@ bool Plan::runSteps(Context& c, Run& run) const {
       }
       continue;
     }
-    if (s.kind == Kind::kView) continue;
+    if (s.kind == Kind::kFused && s.group != nullptr) {
+      const auto addressesOf = [&](const std::vector<Place>& places) {
+        addresses.clear();
+        for (const Place& p : places)
+          addresses.push_back(static_cast<char*>(c.storages[p.storage]->mutable_data()) + p.offset);
+      };
+      addressesOf(s.to);
+      results.assign(addresses.begin(), addresses.end());
+      addressesOf(s.from);
+      s.group->run(addresses, results);
+    }
+    if (s.kind == Kind::kView || s.kind == Kind::kFused) continue;
     stack = c.stacks[i];
-    s.op->callBoxed(stack);
+    callHost(*s.op, stack, run.host_time);
     if (s.expected && *s.expected != (stack[0].isBool() ? stack[0].toBool() : stack[0].toScalar().to<bool>()))
       return false;
     const auto bind = [&](int64_t slot, at::Tensor result) {
@@ -165,13 +218,17 @@ bool Plan::runSteps(Context& c, Run& run) const {
   return true;
 }
 
+std::vector<at::Tensor> Plan::shapes() const {
+  std::vector<at::Tensor> out;
+  for (const Slot& s : slots_) out.push_back(s.like);
+  return out;
+}
+
 py::list Plan::describe() const {
+  static constexpr std::array kPlaces = {"host", "view", "fused", "assign"};
   py::list out;
   for (const Step& s : steps_)
-    out.append(py::make_tuple(s.kind == Kind::kCall   ? "host"
-                              : s.kind == Kind::kView ? "view"
-                                                      : "assign",
-                              program_->nameOf(s.of), program_->whereOf(s.of)));
+    out.append(py::make_tuple(kPlaces[static_cast<size_t>(s.kind)], program_->nameOf(s.of), program_->whereOf(s.of)));
   return out;
 }
 

@@ -72,8 +72,9 @@ std::optional<c10::OperatorHandle> outVariantOf(const c10::OperatorHandle& op) {
   return std::nullopt;
 }
 
-Plan::Builder::Builder(Plan& plan, const Program& program, const std::vector<at::Tensor>& trace)
-    : plan_(plan), program_(program), trace_(trace) {}
+Plan::Builder::Builder(Plan& plan, const Program& program, const std::vector<at::Tensor>& trace, Numerics numerics,
+                       std::set<size_t>& blocked)
+    : plan_(plan), program_(program), trace_(trace), numerics_(numerics), blocked_(blocked) {}
 
 void Plan::Builder::use(int64_t slot, size_t step) {
   if (slot < 0 || plan_.slots_[static_cast<size_t>(slot)].storage < 0) return;
@@ -113,6 +114,7 @@ std::string Plan::Builder::build() {
   if (std::string why = outputsFit(); !why.empty()) return why;
   for (size_t i = 0; i < program_.steps_.size(); ++i) addCall(i);
   plan_.outputs_ = program_.outputs_;
+  fuse();
   layOut();
   // Only their sizes, strides and dtype are wanted, not the memory of the run that they come from.
   for (Slot& s : plan_.slots_) {
@@ -126,9 +128,18 @@ std::string Plan::Builder::build() {
   return "";
 }
 
-std::string Plan::Builder::outputsFit() const {
+std::string Plan::Builder::outputsFit() {
+  const auto storageKind = [&](int64_t slot) {
+    return plan_.storages_[static_cast<size_t>(plan_.slots_[static_cast<size_t>(slot)].storage)].kind;
+  };
+  std::set<int64_t> is_view;
+  for (size_t i = 0; i < program_.steps_.size(); ++i) {
+    if (!program_.steps_[i].as_eager) continue;
+    plan_.views_.push_back(i);
+    const std::vector<int64_t> results = program_.resultsOf(i);
+    is_view.insert(results.begin(), results.end());
+  }
   for (const Program::Step& s : program_.steps_) {
-    if (s.as_eager) return "a result is a view";
     if (s.kind == Program::Kind::kAssignGrad && s.slot >= static_cast<int64_t>(program_.inputs_)) {
       const Slot& slot = plan_.slots_[static_cast<size_t>(s.slot)];
       if (plan_.storages_[static_cast<size_t>(slot.storage)].kind == Storage::Kind::kInput)
@@ -138,9 +149,7 @@ std::string Plan::Builder::outputsFit() const {
       return "an operator isn't PyTorch's: " + s.name;
   }
   for (const int64_t slot : program_.outputs_)
-    if (plan_.storages_[static_cast<size_t>(plan_.slots_[static_cast<size_t>(slot)].storage)].kind ==
-        Storage::Kind::kInput)
-      return "a result is memory of an input";
+    if (storageKind(slot) == Storage::Kind::kInput && !is_view.contains(slot)) return "a result is memory of an input";
   return "";
 }
 
@@ -200,6 +209,11 @@ void Plan::Builder::addCall(size_t i) {
     plan_.steps_.push_back(std::move(s));
     return;
   }
+  if (!blocked_.contains(i) && FusedGroup::canFuse(program_, i, trace_, numerics_)) {
+    s.kind = Kind::kFused;
+    plan_.steps_.push_back(std::move(s));
+    return;
+  }
   auto out = std::optional<c10::OperatorHandle>();
   const bool whole =
       fresh.size() == from.results.size() &&
@@ -223,6 +237,63 @@ void Plan::Builder::addCall(size_t i) {
     }
   }
   plan_.steps_.push_back(std::move(s));
+}
+
+// Neighbours are those with nothing but views and assignments of grads between them, which change no memory.
+void Plan::Builder::fuse() {
+  std::vector<size_t> all;
+  const auto end = [&] {
+    while (!all.empty() && plan_.steps_[all.back()].kind != Kind::kFused) all.pop_back();
+    if (!all.empty()) makeGroup(all);
+    all.clear();
+  };
+  for (size_t i = 0; i < plan_.steps_.size(); ++i) {
+    const Kind kind = plan_.steps_[i].kind;
+    if (kind == Kind::kCall) end();
+    if (kind == Kind::kFused || (kind != Kind::kCall && !all.empty())) all.push_back(i);
+  }
+  end();
+}
+
+// The group runs in the place of its first member. Of the memory that it uses all lives as long as the whole group.
+void Plan::Builder::makeGroup(const std::vector<size_t>& members) {
+  std::vector<size_t> operators;
+  for (const size_t i : members)
+    if (plan_.steps_[i].kind != Kind::kAssignGrad) operators.push_back(i);
+  std::vector<bool> storage_used(plan_.storages_.size(), false);
+  const auto storageOf = [&](int64_t slot) {
+    return static_cast<size_t>(plan_.slots_[static_cast<size_t>(slot)].storage);
+  };
+  for (size_t i = 0; i < program_.steps_.size(); ++i) {
+    if (i >= members.front() && i <= members.back() && plan_.steps_[i].kind == Kind::kFused) continue;
+    // A view reads nothing; what reads it counts.
+    if (plan_.steps_[i].kind == Kind::kView) continue;
+    const Program::Step& s = program_.steps_[i];
+    const auto use = [&](int64_t slot) {
+      if (slot >= 0 && plan_.slots_[static_cast<size_t>(slot)].storage >= 0) storage_used[storageOf(slot)] = true;
+    };
+    for (const Program::Argument& a : s.arguments)
+      for (const int64_t slot : a.slots) use(slot);
+    use(s.slot);
+  }
+  std::vector<bool> used_later(plan_.slots_.size(), false);
+  for (size_t slot = 0; slot < plan_.slots_.size(); ++slot) {
+    const int32_t storage = plan_.slots_[slot].storage;
+    used_later[slot] = storage >= 0 && (storage_used[static_cast<size_t>(storage)] ||
+                                        plan_.storages_[static_cast<size_t>(storage)].kind == Storage::Kind::kOutput);
+  }
+  auto group = FusedGroup::make(program_, operators, trace_, used_later, numerics_, blocked_);
+  if (group == nullptr) return;
+  Step& first = plan_.steps_[members.front()];
+  const auto placeOf = [&](int64_t slot) {
+    const at::Tensor& t = trace_[static_cast<size_t>(slot)];
+    return Place{storageOf(slot), static_cast<size_t>(t.storage_offset()) * t.itemsize()};
+  };
+  for (const int64_t slot : group->inputs()) first.from.push_back(placeOf(slot));
+  for (const int64_t slot : group->results()) first.to.push_back(placeOf(slot));
+  for (const auto* const slots : {&group->inputs(), &group->results()})
+    for (const int64_t slot : *slots) use(slot, members.front()), use(slot, members.back());
+  first.group = std::move(group);
 }
 
 // What isn't used any more makes room: each storage takes the lowest place that no other has while it lives.

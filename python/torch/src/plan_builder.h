@@ -9,7 +9,8 @@ namespace shunt_torch {
 
 class Plan::Builder {
  public:
-  Builder(Plan& plan, const Program& program, const std::vector<at::Tensor>& trace);
+  Builder(Plan& plan, const Program& program, const std::vector<at::Tensor>& trace, Numerics numerics,
+          std::set<size_t>& blocked);
   /// Why the program can't run so; empty where it can.
   std::string build();
 
@@ -18,11 +19,15 @@ class Plan::Builder {
   void use(int64_t slot, size_t step);
   /// Whether an out= variant takes results of the recorded sizes and strides as they are.
   bool fits(const c10::OperatorHandle& out, size_t step, const std::vector<int64_t>& results) const;
+  void fuse();
+  void makeGroup(const std::vector<size_t>& members);
   void layOut();
-  std::string outputsFit() const;
+  std::string outputsFit();
   Plan& plan_;
   const Program& program_;
   const std::vector<at::Tensor>& trace_;
+  const Numerics numerics_;
+  std::set<size_t>& blocked_;  // steps that can't be fused
 };
 
 /// The overload that writes the results of an operator into tensors that are given, where it has a kernel of its own

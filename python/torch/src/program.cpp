@@ -67,7 +67,8 @@ Program::Argument Program::argumentOf(const c10::Argument& schema, const py::han
     for (const py::handle& item : py::reinterpret_borrow<py::sequence>(value)) a.slots.push_back(indexOf(item));
     return a;
   }
-  if (isTensor(schema.type()) && (PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()) || PyComplex_Check(value.ptr())))
+  if (isTensor(schema.type()) &&
+      (PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()) || PyComplex_Check(value.ptr())))
     return {Place::kLiteral, wrappedNumber(value)};
   if (isTensor(schema.type()) && value.is_none() && schema.type()->kind() == c10::TypeKind::TensorType)
     return {Place::kLiteral, at::Tensor()};
@@ -119,6 +120,14 @@ void Program::assignGrad(int64_t input, std::optional<int64_t> slot) {
 
 void Program::addOutput(int64_t slot) { outputs_.push_back(slot); }
 
+std::vector<int64_t> Program::slotsOf(size_t step) const {
+  std::vector<int64_t> out;
+  for (const Argument& a : steps_[step].arguments)
+    for (const int64_t slot : a.slots)
+      if (slot >= 0) out.push_back(slot);
+  return out;
+}
+
 std::vector<int64_t> Program::resultsOf(size_t step) const {
   std::vector<int64_t> out;
   for (const auto& of_return : steps_[step].results) out.insert(out.end(), of_return.begin(), of_return.end());
@@ -126,6 +135,9 @@ std::vector<int64_t> Program::resultsOf(size_t step) const {
 }
 
 void Program::finish(const std::vector<int64_t>& views) {
+  harmless_ = touched_at_.value_or(steps_.size());
+  for (size_t i = 0; i < harmless_; ++i)
+    if (steps_[i].kind == Kind::kAssignGrad) harmless_ = i;
   std::vector<bool> is_view(slots_, false), seen(slots_, false);
   for (const int64_t v : views) is_view[static_cast<size_t>(v)] = true;
   for (const int64_t o : outputs_) seen[static_cast<size_t>(o)] = true;
@@ -204,6 +216,7 @@ bool Program::run(Run& run) const {
         run.slots[input].mutable_grad() = std::move(grad);
       }
     } else {
+      if (run.observer) run.observer(i, false);
       stack = stackOf(i, run.slots);
       c10::GradMode::set_enabled(s.grad_mode);
       if (s.as_eager) {
@@ -225,6 +238,7 @@ bool Program::run(Run& run) const {
         }
       }
     }
+    if (run.observer && s.kind == Kind::kCall) run.observer(i, true);
     if (run.keep) continue;
     for (const int64_t dead : s.dead) run.slots[static_cast<size_t>(dead)].reset();
   }

@@ -1,5 +1,6 @@
 #include "tensors.h"
 
+#include <ATen/ops/from_blob.h>
 #include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/autograd/variable.h>
@@ -47,9 +48,31 @@ std::vector<at::Tensor> copyInputs(const std::vector<at::Tensor>& inputs) {
   return out;
 }
 
+namespace {
+
+// Bytes, except that any nan is any other: which of two nans an operator passes on depends on the order of its operands
+// in the machine's code, in PyTorch's kernels too.
+bool sameElements(const void* a, const void* b, size_t bytes, at::ScalarType dtype) {
+  if (bytes == 0 || std::memcmp(a, b, bytes) == 0) return true;
+  if (!at::isFloatingType(dtype) && !at::isComplexType(dtype)) return false;
+  const at::ScalarType part = at::toRealValueType(dtype);
+  const auto n = static_cast<int64_t>(bytes / c10::elementSize(part));
+  const auto tensorOf = [&](const void* p) {
+    return at::from_blob(const_cast<void*>(p), {n}, at::TensorOptions().dtype(part));
+  };
+  const at::Tensor x = tensorOf(a), y = tensorOf(b);
+  const at::ScalarType bits = c10::elementSize(part) == 8   ? at::kLong
+                              : c10::elementSize(part) == 4 ? at::kInt
+                                                            : at::kShort;
+  return x.view(bits).eq(y.view(bits)).logical_or_(x.isnan().logical_and_(y.isnan())).all().item<bool>();
+}
+
+}  // namespace
+
 bool sameStorageBytes(const at::Tensor& a, const at::Tensor& b) {
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const c10::Storage &x = a.storage(), &y = b.storage();
-  return x.nbytes() == y.nbytes() && (x.nbytes() == 0 || std::memcmp(x.data(), y.data(), x.nbytes()) == 0);
+  return x.nbytes() == y.nbytes() && sameElements(x.data(), y.data(), x.nbytes(), a.scalar_type());
 }
 
 bool sameBits(const at::Tensor& a, const at::Tensor& b) {
@@ -58,17 +81,17 @@ bool sameBits(const at::Tensor& a, const at::Tensor& b) {
     return false;
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const at::Tensor x = a.contiguous(), y = b.contiguous();
-  return x.nbytes() == 0 || std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0;
+  return sameElements(x.const_data_ptr(), y.const_data_ptr(), x.nbytes(), x.scalar_type());
 }
 
 GradWatch::GradWatch(std::vector<at::Tensor> leaves) : leaves_(std::move(leaves)) {
-  for (const at::Tensor& t : leaves_) seen_.push_back(t.grad());
+  for (const at::Tensor& t : leaves_) seen_.push_back(t.unsafeGetTensorImpl()->grad());
 }
 
 py::list GradWatch::changes() {
   py::list out;
   for (size_t i = 0; i < leaves_.size(); ++i) {
-    const at::Tensor& grad = leaves_[i].grad();
+    const at::Tensor& grad = leaves_[i].unsafeGetTensorImpl()->grad();
     if (grad.unsafeGetTensorImpl() == seen_[i].unsafeGetTensorImpl()) continue;
     seen_[i] = grad;
     out.append(

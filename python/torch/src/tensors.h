@@ -19,9 +19,9 @@ struct StorageHandle {
 };
 /// Copies of tensors in copied storages: what shared a storage shares its copy.
 std::vector<at::Tensor> copyInputs(const std::vector<at::Tensor>& inputs);
-/// Whether the whole storages of two tensors have the same bytes.
+/// Whether the whole storages of two tensors have the same bytes; nans of the first's dtype are all the same.
 bool sameStorageBytes(const at::Tensor& a, const at::Tensor& b);
-/// Whether two tensors have the same dtype, sizes, strides and bytes.
+/// Whether two tensors have the same dtype, sizes, strides and bits; nans are all the same.
 bool sameBits(const at::Tensor& a, const at::Tensor& b);
 
 /// Watches the grads of leaves.
