@@ -100,7 +100,7 @@ class Program {
     std::vector<int64_t> dead = {};
     std::optional<bool> expected = {};
     bool as_eager = false;          // a view for outside
-    bool grad_mode = true;          // when it was recorded: a view knows it
+    bool grad_mode = true;          // when it was recorded: views and operators of others ask for it
     int64_t input = -1, slot = -1;  // of kAssignGrad
   };
   Argument argumentOf(const c10::Argument& schema, const py::handle& value) const;
