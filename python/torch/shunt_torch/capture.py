@@ -157,7 +157,7 @@ class Captured:
         call = self._facts[id(recording)]
         named = list(zip(call.paths, inputs))
         copies = _C.copy_inputs(inputs)
-        generator = torch.get_rng_state()
+        generator = torch.default_generator.get_state()
         versions = [0 if t.is_inference() else t._version for t in inputs]
         recording.runs += 1
         recording.check_at = self._next_check(recording.runs)
@@ -168,8 +168,8 @@ class Captured:
             complete, *replayed = recording.replay(copies)
         except Exception as e:
             complete, error = False, e
-        drawn = torch.get_rng_state()
-        torch.set_rng_state(generator)
+        drawn = torch.default_generator.get_state()
+        torch.default_generator.set_state(generator)
         result = self._function(*args, **kwargs)
         if error is not None:
             return self._differs(recording, f"{type(error).__name__}, {_short(str(error))}, which the function doesn't raise", result)
@@ -182,7 +182,7 @@ class Captured:
         for (path, tensor), before, grown in zip(named, versions, call.versions_grown):
             if not what and not tensor.is_inference() and tensor._version - before != grown:
                 what = f"the version of {path} grew by {tensor._version - before} instead of {grown}"
-        if not what and not torch.equal(drawn, torch.get_rng_state()):
+        if not what and not torch.equal(drawn, torch.default_generator.get_state()):
             what = "the generator's state"
         if not what and call.state.first_failed() >= 0:
             what = self._describe(recording)(call.state.first_failed())

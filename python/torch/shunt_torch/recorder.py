@@ -52,6 +52,7 @@ class Recorder:
         self.slots: dict[tuple, int] = {}  # by key
         self.bases: dict[int, int] = {}  # a slot on each storage
         self.outside: set[int] = set()  # storages of inputs
+        self.storage_inputs: dict[int, int] = {}  # the first input on each
         self.handles: list = []  # so that no address of a storage is used again while the call runs
         self.writes: dict[int, int] = {}  # by storage of an input: how often an operator wrote it
         self.touched = False  # something outside was written, or drawn
@@ -69,6 +70,7 @@ class Recorder:
                 self.bases[key[0]] = slot
                 self.handles.append(_C.Storage(tensor))
             self.outside.add(key[0])
+            self.storage_inputs.setdefault(key[0], slot)
         self.generator = torch.default_generator.get_state()
         self.users_kernels = users_kernels()
         self.watch = _C.GradWatch([tensor for _, tensor in inputs])
@@ -289,6 +291,7 @@ class Recorder:
             self.unwritten.discard(storage)
             if storage in self.outside:
                 self.writes[storage] = self.writes.get(storage, 0) + 1
+                self.program.wrote(self.storage_inputs[storage])
             after = _C.key_of(tensor)
             if after != before:
                 # An out= argument that was given its size. What looked at it before looks at it no longer.

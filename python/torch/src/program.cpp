@@ -118,6 +118,11 @@ void Program::assignGrad(int64_t input, std::optional<int64_t> slot) {
   steps_.push_back(std::move(s));
 }
 
+int64_t Program::writesBefore(size_t step, int64_t input) const {
+  return std::count_if(writes_.begin(), writes_.end(),
+                       [&](const auto& w) { return w.first < step && w.second == input; });
+}
+
 void Program::addOutput(int64_t slot) { outputs_.push_back(slot); }
 
 std::vector<int64_t> Program::slotsOf(size_t step) const {

@@ -37,6 +37,10 @@ bool Recording::look(const std::vector<py::object>& inputs, bool history) {
     tensors.push_back(THPVariable_Unpack(o.ptr()));
   }
   sharing_ = SharingGuard(tensors);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    storages_.push_back(
+        std::find_if(tensors.begin(), tensors.end(), [&](const at::Tensor& t) { return t.is_alias_of(tensors[i]); }) -
+        tensors.begin());
   return !sharing_.overlaps();
 }
 
@@ -93,18 +97,19 @@ PyObject* Recording::call(PyObject* args, PyObject* kwargs) {
   for (size_t i = 0; i < objects.size(); ++i)
     if (objects[i] != nullptr && !tensors_[i].holds(objects[i])) return miss();
   if (!sharing_.holds(inputs)) return miss();
-  // Versions to reach, since tensors on one storage count theirs together.
+  // Versions of before, since tensors on one storage count theirs together.
   std::vector<uint32_t> versions(versions_.size());
   for (size_t i = 0; i < versions_.size(); ++i)
-    if (versions_[i] != 0)
-      versions[i] =
-          inputs[i].unsafeGetTensorImpl()->version_counter().current_version() + static_cast<uint32_t>(versions_[i]);
+    if (versions_[i] != 0) versions[i] = inputs[i].unsafeGetTensorImpl()->version_counter().current_version();
   // Also where an operator throws: memory that was written must not look unwritten.
-  const auto bump = [&] {
-    for (size_t i = 0; i < versions_.size(); ++i)
-      if (versions_[i] != 0)
-        while (inputs[i].unsafeGetTensorImpl()->version_counter().current_version() < versions[i])
-          inputs[i].unsafeGetTensorImpl()->bump_version();
+  const auto bump = [&](std::optional<size_t> failed) {
+    for (size_t i = 0; i < versions_.size(); ++i) {
+      if (versions_[i] == 0) continue;
+      const int64_t grown =
+          failed ? std::min(versions_[i], program_.writesBefore(*failed, storages_[i])) : versions_[i];
+      while (inputs[i].unsafeGetTensorImpl()->version_counter().current_version() < versions[i] + grown)
+        inputs[i].unsafeGetTensorImpl()->bump_version();
+    }
   };
   std::vector<at::Tensor> made;
   bool complete = false;
@@ -116,14 +121,14 @@ PyObject* Recording::call(PyObject* args, PyObject* kwargs) {
       ++abandoned;
       return miss();
     }
-    bump();
+    bump(step);
     throw;
   }
   if (!complete) {
     ++abandoned;
     return miss();
   }
-  bump();
+  bump(std::nullopt);
   for (const Freed& f : freed_) setFreedGraph(made[f.output], f.name, f.message);
   ++runs;
   return result_->build(made, objects).release().ptr();
