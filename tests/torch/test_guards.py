@@ -1,6 +1,7 @@
 """Guards mean in C++ what shunt_torch/guard.py says, before and after each kind of change, and run no code of the user's."""
 
 import collections
+import contextvars
 import enum
 import random
 import struct
@@ -187,6 +188,8 @@ def everywhere(value):
         return value
 
     cell, kind = f.__closure__[0], type("Kind", (), {"k": value})
+    variable = contextvars.ContextVar("variable", default=8)
+    variable.set(value)
 
     def set_cell(v):
         cell.cell_contents = v
@@ -204,6 +207,7 @@ def everywhere(value):
         ("index", queue, 0, lambda v: (queue.clear(), queue.append(v)), queue.clear),
         ("cell", cell, None, set_cell, empty_cell),
         ("attribute", slotted, "slot", lambda v: setattr(slotted, "slot", v), lambda: delattr(slotted, "slot")),
+        ("context", variable, None, variable.set, lambda: variable.set(MISSING)),
         ("type_attribute", kind, "k", lambda v: setattr(kind, "k", v), lambda: delattr(kind, "k")),
     ]
 
@@ -419,6 +423,21 @@ def test_attributes_of_instances_are_counted():
     assert watched.holds()
     instance.__dict__ = dict(instance.__dict__)
     assert not watched.holds()
+
+
+def test_context_variables():
+    def in_another(f):
+        return contextvars.Context().run(f)
+
+    for variable in (contextvars.ContextVar("a"), contextvars.ContextVar("a", default=1)):
+        watched = Watched(guard("context", variable, None, MISSING))
+        assert watched.holds() and in_another(watched.holds)
+        token = variable.set(1)
+        assert not watched.holds() and in_another(watched.holds)
+        set_to_one = Watched(guard("context", variable, None, 1))
+        assert set_to_one.holds() and not in_another(set_to_one.holds)
+        variable.reset(token)
+        assert watched.holds() and not set_to_one.holds()
 
 
 # --- sets ---

@@ -15,6 +15,7 @@ MISSING as what is expected: nothing may be there.
     empty_cell       cell of a closure     it has no contents
     attribute        any object            its slot or C attribute `key` is expected; MISSING: one without value, or of another kind
     type_attribute   type                  the raw value that the MRO gives for key is expected; MISSING: none
+    context          ContextVar            what it has in this context is expected; MISSING: nothing but its default
     set              set                   its elements are those of the frozenset expected
 """
 
@@ -207,5 +208,6 @@ _LOOK = {
     "empty_cell": _look_cell,
     "attribute": _look_attribute,
     "type_attribute": type_lookup,
+    "context": lambda owner, key: owner.get(MISSING),
     "set": lambda owner, key: owner,
 }

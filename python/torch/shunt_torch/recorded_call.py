@@ -140,7 +140,7 @@ class RecordedCall:
     # --- the call ---
 
     def _run(self, function: Callable, args: tuple, kwargs: dict, observed: Observed) -> None:
-        codes = len(observed.codes)
+        codes, variables = len(observed.codes), len(observed.context_variables)
         refusals = len(observed.refusals)
         try:
             with observed.watching(), Guarded(self.recorder), self.recorder:
@@ -151,7 +151,7 @@ class RecordedCall:
         if self.refusal is None and len(observed.refusals) > refusals:
             refused = observed.refusals[refusals]
             self.refusal = Refused(refused.reason, refused.path)
-        elif self.refusal is None and len(observed.codes) > codes:
+        elif self.refusal is None and (len(observed.codes) > codes or len(observed.context_variables) > variables):
             self.refusal = Refused("functions were called that earlier calls hadn't called", retry=True)
 
     # --- after the call ---

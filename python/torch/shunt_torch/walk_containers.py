@@ -2,7 +2,7 @@
 
 from collections import OrderedDict, deque
 
-from .guard import has_plain_hash, is_value, keys_of
+from .guard import MISSING, has_plain_hash, is_value, keys_of
 from .place import MAX_ELEMENTS
 
 _TOO_LONG = "has {} elements, too many to compare at each call; keep them in a tensor"
@@ -69,3 +69,17 @@ def walk_reference(w, value, place) -> None:
     if target is not None:
         w.result.alive.append(target)
         w.visit(target, place._replace(path=f"{place.path}()"))
+
+
+def walk_context_variable(w, value, place) -> None:
+    """A variable of contextvars: what it has in this context. Its default never changes."""
+    held = value.get(MISSING)
+    w.guard("context", value, None, held, place.path)
+    w.visit(_default_of(value) if held is MISSING else held, place._replace(path=f"{place.path}.get()"))
+
+
+def _default_of(variable) -> object:
+    try:
+        return variable.get()
+    except LookupError:
+        return None

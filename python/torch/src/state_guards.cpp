@@ -55,8 +55,9 @@ bool havePlainHashes(PyObject* dict) {
 }  // namespace
 
 StateGuards::Kind StateGuards::kindOf(const std::string& name) {
-  static constexpr std::array<std::string_view, 10> kNames = {
-      "item", "missing", "keys", "index", "length", "cell", "empty_cell", "attribute", "type_attribute", "set"};
+  static constexpr std::array<std::string_view, 11> kNames = {
+      "item",       "missing",   "keys",           "index", "length", "cell",
+      "empty_cell", "attribute", "type_attribute", "set",   "context"};
   for (size_t i = 0; i < kNames.size(); ++i)
     if (kNames[i] == name) return static_cast<Kind>(i);
   throw py::value_error("unknown kind of guard: " + name);
@@ -192,6 +193,11 @@ bool StateGuards::holds(const Guard& g) const {
       return isExpected(g, _PyType_Lookup(reinterpret_cast<PyTypeObject*>(owner), g.key.ptr()));
     case Kind::kSet:
       return sets_[g.elements].equals(owner);
+    case Kind::kContext: {
+      PyObject* got = nullptr;
+      if (PyContextVar_Get(owner, missing_.ptr(), &got) < 0) return false;
+      return isExpected(g, py::reinterpret_steal<py::object>(got).ptr());
+    }
   }
   return false;
 }

@@ -35,7 +35,8 @@ class StateGuards {
     kEmptyCell,
     kAttribute,
     kTypeAttribute,
-    kSet
+    kSet,
+    kContext
   };
   struct Guard {
     Kind kind;
