@@ -1,6 +1,7 @@
 """Which function walks the objects of a class: one table by class, and one by base class for the rest."""
 
 import collections
+import contextvars
 import dataclasses
 import datetime
 import decimal
@@ -49,6 +50,7 @@ _BY_CLASS: Dict[type, Handler] = {
     dict: walk_containers.walk_dict,
     collections.OrderedDict: walk_containers.walk_dict,
     collections.defaultdict: walk_containers.walk_dict,
+    contextvars.ContextVar: walk_containers.walk_context_variable,
     types.FunctionType: walk_functions.walk_function,
     types.MethodType: walk_functions.walk_method,
     types.ModuleType: walk_functions.walk_python_module,

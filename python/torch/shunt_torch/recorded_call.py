@@ -14,7 +14,7 @@ from .guard import MISSING, Guard, is_value, mismatch
 from .kept_values import Guarded
 from .library_state import guards, hooks_of, outside_autocast
 from .observe import Observed
-from .recorder import Recorder, is_plain
+from .recorder import Recorder, is_plain, refuse_unusable
 from .refusal import Refused
 from .results import Results
 from .walk import Walk, walk
@@ -26,14 +26,16 @@ class RecordedCall:
     The call is a real one: its effects stand. Raises what the function raises. `refusal` says why there is no recording.
     """
 
+    numerics = "exact"
     history = True  # whether grads, hooks and leaves matter
 
-    def __init__(self, function: Callable, args: tuple, kwargs: dict, observed: Observed, hooks: str = "refuse"):
+    def __init__(self, function: Callable, args: tuple, kwargs: dict, observed: Observed, hooks: str = "refuse",
+                 numerics: str = "exact"):
         self.result: Any = None
         self.recording = self.refusal = None
         self.walked = None
         self.inputs: list[tuple[str, torch.Tensor]] = []
-        self.hooks = hooks
+        self.hooks, self.numerics = hooks, numerics
         try:
             self._before(function, args, kwargs, observed)
         except Exception as error:
@@ -78,6 +80,7 @@ class RecordedCall:
         owners = [i for i, (_, t) in enumerate(self.inputs) if _C.grad_of(t) is not None]
         for i in owners:
             path, tensor = self.inputs[i]
+            refuse_unusable(f"{path}.grad", tensor.grad)
             self.inputs.append((f"{path}.grad", tensor.grad))
             captured.append(tensor.grad)
             grad_of.append(i)
@@ -137,7 +140,7 @@ class RecordedCall:
     # --- the call ---
 
     def _run(self, function: Callable, args: tuple, kwargs: dict, observed: Observed) -> None:
-        codes = len(observed.codes)
+        codes, variables = len(observed.codes), len(observed.context_variables)
         refusals = len(observed.refusals)
         try:
             with observed.watching(), Guarded(self.recorder), self.recorder:
@@ -148,7 +151,7 @@ class RecordedCall:
         if self.refusal is None and len(observed.refusals) > refusals:
             refused = observed.refusals[refusals]
             self.refusal = Refused(refused.reason, refused.path)
-        elif self.refusal is None and len(observed.codes) > codes:
+        elif self.refusal is None and (len(observed.codes) > codes or len(observed.context_variables) > variables):
             self.refusal = Refused("functions were called that earlier calls hadn't called", retry=True)
 
     # --- after the call ---
@@ -250,9 +253,11 @@ class RecordedCall:
         what = self._difference(results, self.copies, plain=True)
         if what:
             raise Refused(f"a replay of the operators gives other values than the function: {what}")
-        self.no_plan = self._on_generator(lambda: self.recording.make_plan(again))
+        is_fast = self.numerics == "fast"
+        self.no_plan = self._on_generator(lambda: self.recording.make_plan(again, is_fast))
         if not self.no_plan:
-            self.no_plan = self._difference(results, for_plan, plain=False)
+            self.no_plan = (self._on_generator(lambda: self.recording.check_operators(for_plan)) if is_fast
+                            else self._difference(results, for_plan, plain=False))
             if self.no_plan:
                 self.recording.drop_plan()
 
@@ -291,10 +296,7 @@ def _described(tensor: torch.Tensor) -> str:
 
 
 def _refuse_argument(path: str, tensor: torch.Tensor) -> None:
-    if tensor.device.type != "cpu":
-        raise Refused(f"{path} is on {tensor.device}, and only the CPU's tensors can be captured")
-    if not is_plain(tensor):
-        raise Refused(f"{path} is {_described(tensor)}, and only strided tensors of PyTorch's own classes can be captured")
+    refuse_unusable(path, tensor)
     if _C.has_attributes(tensor):
         raise Refused(f"{path} has attributes, {', '.join(vars(tensor))}, which another call's tensor need not have: pass them apart")
 

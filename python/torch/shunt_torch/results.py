@@ -74,6 +74,7 @@ class Results:
             return -1 - self._inputs[id(tensor)]
         if id(tensor) in self._by_id:
             return self._by_id[id(tensor)]
+        self._recorder.refuse_unwritten(tensor)
         if tensor.is_inference() != self._inference:
             raise Refused(f"{path} is {'an' if tensor.is_inference() else 'no'} inference tensor: enter inference_mode() around the call")
         slot = self._recorder.slot_of(tensor)

@@ -51,6 +51,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.attr("MISSED") = py::reinterpret_borrow<py::object>(missed());
   m.attr("call") = py::reinterpret_steal<py::object>(PyCFunction_New(&call_recordings, nullptr));
   m.def("same_value", [](py::object a, py::object b) { return isSameValue(a.ptr(), b.ptr()); });
+  m.def("is_value", [](py::object o) { return isValue(o.ptr()); });
+  m.def("has_plain_hash", [](py::object o) { return hasPlainHash(o.ptr()); });
   m.def("key_of", &keyOf);
   m.def("copy_inputs", &copyInputs);
   m.def("same_storage_bytes", &sameStorageBytes);
@@ -107,7 +109,10 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("difference", &Recording::difference)
       .def("inputs_of", &Recording::inputsOf)
       .def("replay", &Recording::replay, py::arg("inputs"), py::arg("plain") = false)
-      .def("make_plan", &Recording::makePlan)
+      .def("times", &Recording::times)
+      .def("make_plan", [](Recording& r, const std::vector<at::Tensor>& inputs,
+                           bool fast) { return r.makePlan(inputs, fast ? Numerics::kFast : Numerics::kExact); })
+      .def("check_operators", &Recording::checkOperators)
       .def("drop_plan", &Recording::dropPlan)
       .def_property_readonly("has_plan", &Recording::hasPlan)
       .def("describe", &Recording::describe)

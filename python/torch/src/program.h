@@ -12,6 +12,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,6 +64,8 @@ class Program {
     std::vector<at::Tensor> slots;             // inputs first; outputs are there after the run
     std::vector<at::Tensor>* grads = nullptr;  // where set: grads go there, by input, and not to the inputs
     std::vector<bool>* has_grad = nullptr;
+    /// Called before each operator and after it (true).
+    std::function<void(size_t step, bool is_done)> observer = {};
     bool keep = false;  // no slot is emptied
     size_t step = 0;    // the one that ran last
   };
@@ -72,6 +75,7 @@ class Program {
   const std::string& nameOf(size_t step) const { return steps_[step].name; }
   const std::string& whereOf(size_t step) const { return steps_[step].where; }
   const std::vector<int64_t>& outputs() const { return outputs_; }
+  const c10::OperatorHandle& operatorOf(size_t step) const { return *steps_[step].op; }
   /// Slots that a step reads.
   std::vector<int64_t> slotsOf(size_t step) const;
   /// Slots that a step fills, in order.
@@ -100,7 +104,7 @@ class Program {
     std::vector<int64_t> dead = {};
     std::optional<bool> expected = {};
     bool as_eager = false;          // a view for outside
-    bool grad_mode = true;          // when it was recorded: a view knows it
+    bool grad_mode = true;          // when it was recorded: views and operators of others ask for it
     int64_t input = -1, slot = -1;  // of kAssignGrad
   };
   Argument argumentOf(const c10::Argument& schema, const py::handle& value) const;

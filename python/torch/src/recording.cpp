@@ -1,6 +1,7 @@
 #include "recording.h"
 
 #include "freed_graph.h"
+#include "operator_check.h"
 #include "values.h"
 
 #include <torch/csrc/autograd/python_variable.h>
@@ -37,9 +38,9 @@ bool Recording::look(const std::vector<py::object>& inputs, bool history) {
   }
   sharing_ = SharingGuard(tensors);
   for (size_t i = 0; i < tensors.size(); ++i)
-    storages_.push_back(std::find_if(tensors.begin(), tensors.end(),
-                                     [&](const at::Tensor& t) { return t.is_alias_of(tensors[i]); }) -
-                        tensors.begin());
+    storages_.push_back(
+        std::find_if(tensors.begin(), tensors.end(), [&](const at::Tensor& t) { return t.is_alias_of(tensors[i]); }) -
+        tensors.begin());
   return !sharing_.overlaps();
 }
 
@@ -182,17 +183,45 @@ py::tuple Recording::replay(const std::vector<at::Tensor>& inputs, bool plain) c
   return py::make_tuple(complete, outputs, by_input);
 }
 
-std::string Recording::makePlan(const std::vector<at::Tensor>& inputs) {
+py::tuple Recording::times(const std::vector<at::Tensor>& inputs) const {
+  TORCH_CHECK(plan_ != nullptr, "times: there is no plan");
+  using Clock = std::chrono::steady_clock;
+  constexpr int kReadings = 100;
+  const auto clock_start = Clock::now();
+  for (int i = 0; i < kReadings - 1; ++i) Clock::now();
+  const std::chrono::duration<double, std::nano> reading = (Clock::now() - clock_start) / double{kReadings};
   std::vector<at::Tensor> grads(inputs.size());
   std::vector<bool> has_grad(inputs.size(), false);
-  Program::Run run{inputs, &grads, &has_grad, /*keep=*/true};
+  HostTime host;
+  Plan::Run run{inputs, &grads, &has_grad};
+  run.host_time = &host;
+  const auto start = Clock::now();
+  plan_->run(run);
+  const std::chrono::duration<double, std::nano> whole = Clock::now() - start;
+  const auto calls = static_cast<double>(host.calls);
+  return py::make_tuple(whole.count() - 2 * calls * reading.count(),
+                        static_cast<double>(host.sum.count()) - calls * reading.count());
+}
+
+std::string Recording::makePlan(const std::vector<at::Tensor>& inputs, Numerics numerics) {
+  std::vector<at::Tensor> grads(inputs.size());
+  std::vector<bool> has_grad(inputs.size(), false);
+  Program::Run run{inputs, &grads, &has_grad};
+  run.keep = true;
   {
     const py::gil_scoped_release no_gil;
     if (!program_.run(run)) return "a value that was read is another one";
   }
   std::string why;
-  plan_ = Plan::make(program_, run.slots, why);
+  numerics_ = numerics;
+  plan_ = Plan::make(program_, run.slots, numerics, why);
   return why;
+}
+
+std::string Recording::checkOperators(const std::vector<at::Tensor>& inputs) const {
+  TORCH_CHECK(plan_ != nullptr, "there is no plan to check");
+  const py::gil_scoped_release no_gil;
+  return shunt_torch::checkOperators(program_, plan_->shapes(), inputs, numerics_);
 }
 
 }  // namespace shunt_torch

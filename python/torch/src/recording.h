@@ -40,9 +40,15 @@ class Recording {
   /// Runs on other inputs, and returns (whether it came to the end, outputs, {input: grad}). `plain`: by the program,
   /// not the plan.
   py::tuple replay(const std::vector<at::Tensor>& inputs, bool plain) const;
+  /// Runs the plan on other inputs, and returns nanoseconds: (of the run, of PyTorch's operators in it), without the
+  /// clock's own. For benchmarks.
+  py::tuple times(const std::vector<at::Tensor>& inputs) const;
   /// Makes the plan, from a run of the program on these inputs, which it writes. Returns why there is none, or an empty
   /// string.
-  std::string makePlan(const std::vector<at::Tensor>& inputs);
+  std::string makePlan(const std::vector<at::Tensor>& inputs, Numerics numerics);
+  /// Compares the operators of a plan of fast mode with PyTorch's, on these inputs, which are written; see
+  /// checkOperators().
+  std::string checkOperators(const std::vector<at::Tensor>& inputs) const;
   void dropPlan() { plan_ = nullptr; }
   bool hasPlan() const { return plan_ != nullptr; }
   py::list describe() const { return plan_ != nullptr ? plan_->describe() : program_.describe(); }
@@ -67,6 +73,7 @@ class Recording {
                   std::vector<bool>* has_grad, bool plain, size_t& step) const;
   Program program_;
   std::shared_ptr<Plan> plan_;
+  Numerics numerics_ = Numerics::kExact;
   std::vector<int64_t> versions_;
   std::shared_ptr<Result> result_;
   struct Freed {

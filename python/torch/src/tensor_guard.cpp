@@ -104,7 +104,8 @@ std::string TensorGuard::difference(PyObject* o) const {
   if (out.tellp() == 0 && hasTangent(t)) out << "it has a tangent of forward AD";
   if (out.tellp() == 0 && !holdsGrad(t))
     out << "grad: expected " << (grad_.defined ? "a tensor" : "None") << ", got "
-        << (t.unsafeGetTensorImpl()->grad().defined() ? (grad_.defined ? "one of another layout" : "a tensor") : "None");
+        << (t.unsafeGetTensorImpl()->grad().defined() ? (grad_.defined ? "one of another layout" : "a tensor")
+                                                      : "None");
   if (out.tellp() == 0 && !holds(o)) out << "grad_dtype is another one";
   return out.str();
 }
