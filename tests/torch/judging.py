@@ -106,7 +106,13 @@ def _facts(t):
 
 
 def _bytes(t):
-    return torch.empty(t.shape, dtype=t.dtype).copy_(t.detach()).reshape(-1).view(torch.uint8).numpy().tobytes()
+    """Its elements, with one NaN for all: where both operands are one, IEEE 754 leaves open which of them is the result."""
+    t = torch.empty(t.shape, dtype=t.dtype).copy_(t.detach()).reshape(-1)
+    if t.is_complex():
+        t = torch.view_as_real(t).reshape(-1)
+    if t.is_floating_point():
+        t.masked_fill_(t != t, torch.nan)
+    return t.view(torch.uint8).numpy().tobytes()
 
 
 def _sharing(leaves):
