@@ -20,7 +20,7 @@ ENTRIES = {info.name: info for info in module_db}
 
 
 def _seed(value):
-    torch.manual_seed(value)
+    judging.set_seed(value)
     random.seed(value)
     numpy.random.seed(value)
 

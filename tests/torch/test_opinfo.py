@@ -46,9 +46,11 @@ def _is_differentiable(op):
 
 
 def _samples(op, differentiable, seed):
-    for module in (torch, random, numpy.random):
-        (module.seed if module is not torch else module.manual_seed)(seed)
-    return list(itertools.islice(op.sample_inputs("cpu", _dtype(op), requires_grad=differentiable), SAMPLES))
+    judging.set_seed(seed)
+    random.seed(seed)
+    numpy.random.seed(seed)
+    samples = op.sample_inputs("cpu", _dtype(op), requires_grad=differentiable, set_seed=False)
+    return list(itertools.islice(samples, SAMPLES))
 
 
 def _inputs(sample):
