@@ -89,7 +89,7 @@ def _difference_of_tensors(x, y, versions=False):
         return f"version {x._version} for {y._version}"
     if x.layout is not torch.strided:
         return "" if torch.equal(x.to_dense(), y.to_dense()) else "elements"
-    if _bytes(x) != _bytes(y):
+    if not shunt_torch._C.same_bits(x.detach(), y.detach()):
         return f"elements {x!r} for {y!r}"
     if not x.is_leaf or x.grad is y.grad is None:
         return ""
@@ -103,10 +103,6 @@ def _facts(t):
     strided = t.layout is torch.strided
     return (t.dtype, tuple(t.shape), t.layout, t.requires_grad, t.is_leaf, t.is_conj(), t.is_neg(),
             *((t.stride(), t.storage_offset()) if strided else ()))
-
-
-def _bytes(t):
-    return torch.empty(t.shape, dtype=t.dtype).copy_(t.detach()).reshape(-1).view(torch.uint8).numpy().tobytes()
 
 
 def _sharing(leaves):

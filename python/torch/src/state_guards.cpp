@@ -55,9 +55,9 @@ bool havePlainHashes(PyObject* dict) {
 }  // namespace
 
 StateGuards::Kind StateGuards::kindOf(const std::string& name) {
-  static constexpr std::array<std::string_view, 11> kNames = {
-      "item",       "missing",   "keys",           "index", "length", "cell",
-      "empty_cell", "attribute", "type_attribute", "set",   "context"};
+  static constexpr std::array<std::string_view, 11> kNames = {"item",           "missing", "keys",       "index",
+                                                              "length",         "cell",    "empty_cell", "attribute",
+                                                              "type_attribute", "set",     "context"};
   for (size_t i = 0; i < kNames.size(); ++i)
     if (kNames[i] == name) return static_cast<Kind>(i);
   throw py::value_error("unknown kind of guard: " + name);
