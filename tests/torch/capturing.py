@@ -69,9 +69,10 @@ def recordings(captured):
     return len(captured._recordings)
 
 
-def check_captured(captured, least_replays=1):
-    """That the step was captured, and that checks found nothing."""
-    assert recordings(captured) > 0 and not captured._given_up, captured.explain()
+def check_captured(captured, least_replays=1, given_up=""):
+    """That the step was captured, and that checks found nothing; `given_up`: a part of why nothing more is recorded."""
+    assert recordings(captured) > 0 and "gave other values" not in captured._given_up, captured.explain()
+    assert given_up in captured._given_up if given_up else not captured._given_up, captured.explain()
     assert replays(captured) >= least_replays, captured.explain()
     return captured
 

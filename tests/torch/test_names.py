@@ -27,6 +27,7 @@ def load_in_place(p):
 def load_assigned(p):
     p.model.load_state_dict({k: torch.ones_like(v) for k, v in p.model.state_dict().items()}, assign=True)
     p.optimizer.param_groups[0]["params"] = list(p.model.parameters())
+    p.optimizer.state.clear()
 
 
 def load_assigned_without_optimizer(p):
@@ -127,7 +128,9 @@ def test_state_replaced_outside():
             out.append(p.h)
         return out
 
-    check_captured(same_as_eager(make, drive), 6)
+    # Each time another object, so nothing is ever replayed; the advice is to pass it as an argument.
+    captured = same_as_eager(make, drive, max_recordings=2)
+    assert "p.h: expected tensor" in captured._given_up and "Pass what changes as an argument" in captured._given_up
 
 
 def test_target_networks_change_places():
@@ -254,8 +257,8 @@ def test_the_dtype_of_grads():
 
     def drive(p):
         out = train(p, 6)
-        p.model[0].weight.grad_dtype = torch.float64
         p.model.zero_grad()
+        p.model[0].weight.grad_dtype = torch.float64
         return out, train(p, 6)
 
     check_captured(same_as_eager(make, drive), 6)
@@ -276,7 +279,7 @@ def test_overlapping_storages_are_refused():
         x.add_(1)
         return y * 2
 
-    check_captured(same_as_eager(lambda: program(step), drive), 3)
+    check_captured(same_as_eager(lambda: program(step), drive), 3, given_up="overlaps")
 
 
 def test_a_dual_tensor_later():
@@ -291,4 +294,4 @@ def test_a_dual_tensor_later():
                 out.append(tuple(forward_ad.unpack_dual(y)))
         return out
 
-    check_captured(same_as_eager(lambda: program(lambda x: x * 3), drive), 3)
+    check_captured(same_as_eager(lambda: program(lambda x: x * 3), drive), 3, given_up="tangent")

@@ -23,6 +23,7 @@ _WARM_UP = 2  # calls that run as they are: optimisers make their state, and wha
 _ATTEMPTS = 3  # recordings that are refused before the function is left alone
 _CHECKED_AT_FIRST = 3
 _call, _MISSED = _C.call, _C.MISSED
+_is_traced = torch.compiler.is_dynamo_compiling
 
 
 class CheckFailed(RuntimeError):
@@ -43,6 +44,8 @@ class Captured:
         self.reset()
 
     def __call__(self, /, *args, **kwargs):
+        if _is_traced():  # by torch.compile, which then has the function itself
+            return self._function(*args, **kwargs)
         out = _call(self._recordings, args, kwargs)
         return out if out is not _MISSED else self._missed(args, kwargs)
 
@@ -114,7 +117,7 @@ class Captured:
                 return self._function(*args, **kwargs)
         if len(self._recordings) >= self._max:
             self._give_up(f"it was recorded {self._max} times (max_recordings), and no recording fits; the last guard that failed: "
-                          f"{self._misses[-1]}. A number that changes belongs into a tensor: of optimisers a tensor lr with fused=True "
+                          f"{self._misses[-1]}. Pass what changes as an argument, and numbers as tensors: to optimisers a tensor lr with fused=True "
                           "(SGD, Adam, AdamW, Adagrad)")
             return self._function(*args, **kwargs)
         return self._record(args, kwargs)
@@ -159,7 +162,7 @@ class Captured:
         call = self._facts[id(recording)]
         named = list(zip(call.paths, inputs))
         copies = _C.copy_inputs(inputs)
-        generator = torch.get_rng_state()
+        generator = torch.default_generator.get_state()
         versions = [0 if t.is_inference() else t._version for t in inputs]
         recording.runs += 1
         recording.check_at = self._next_check(recording.runs)
@@ -170,8 +173,8 @@ class Captured:
             complete, *replayed = recording.replay(copies)
         except Exception as e:
             complete, error = False, e
-        drawn = torch.get_rng_state()
-        torch.set_rng_state(generator)
+        drawn = torch.default_generator.get_state()
+        torch.default_generator.set_state(generator)
         result = self._function(*args, **kwargs)
         if error is not None:
             return self._differs(recording, f"{type(error).__name__}, {_short(str(error))}, which the function doesn't raise", result)
@@ -184,7 +187,7 @@ class Captured:
         for (path, tensor), before, grown in zip(named, versions, call.versions_grown):
             if not what and not tensor.is_inference() and tensor._version - before != grown:
                 what = f"the version of {path} grew by {tensor._version - before} instead of {grown}"
-        if not what and not torch.equal(drawn, torch.get_rng_state()):
+        if not what and not torch.equal(drawn, torch.default_generator.get_state()):
             what = "the generator's state"
         if not what and call.state.first_failed() >= 0:
             what = self._describe(recording)(call.state.first_failed())

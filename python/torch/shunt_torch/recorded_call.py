@@ -97,6 +97,9 @@ class RecordedCall:
 
     def _save(self, arguments: Any, captured: list, grad_of: list) -> None:
         self.arguments = arguments
+        for path, tensor in self.inputs:
+            if not is_plain(tensor):
+                raise Refused(f"{path} is {_described(tensor)}, and only strided tensors of PyTorch's own classes can be captured")
         self.recording = _C.Recording(arguments, self.state, captured, grad_of)
         tensors = [t for _, t in self.inputs]
         if not self.recording.look(tensors, self.history):
@@ -108,7 +111,7 @@ class RecordedCall:
         self.uses = {address: h.uses for address, h in self.handles.items()}
         self.versions = [0 if t.is_inference() else t._version for t in tensors]
         self.appearances = [_appearance(t) for t in tensors]
-        self.generator = torch.get_rng_state()
+        self.generator = torch.default_generator.get_state()
 
     def _walk(self, roots: list, arguments: list, observed: Observed) -> Walk:
         """The walk of what the call can read. Where hooks are recorded, they are walked, too."""
@@ -187,13 +190,14 @@ class RecordedCall:
     def _compare_inputs(self, args: tuple, kwargs: dict) -> None:
         """Refuses changes that no operator shows: of containers among the arguments, and of what tensors are."""
         now = _C.Arguments(args, kwargs, is_value)
+        paths = {path for path, _ in now.tensors}
         changed = self.arguments.difference(args, kwargs)
         for (path, before), (_, after) in zip(self.arguments.tensors, now.tensors):
             changed = changed or ("" if before is after else f"{path} is another tensor")
         if changed:
             raise Refused(f"the call changes its arguments, which a replay wouldn't: {changed}")
         for (path, tensor), before in zip(self.inputs, self.appearances):
-            if self.history and any(path == p for p, _ in now.tensors):
+            if self.history and path in paths:
                 _refuse_argument(path, tensor)
             what = next((name for name, a, b in zip(_APPEARANCE, before, _appearance(tensor)) if a is not b and a != b), None)
             if what:
@@ -258,20 +262,20 @@ class RecordedCall:
                 self.recording.drop_plan()
 
     def _difference(self, results: Results, copies: list, plain: bool) -> str:
-        after = torch.get_rng_state()
-        (complete, *replayed), drawn = self._on_generator(lambda: (self.recording.replay(copies, plain), torch.get_rng_state()))
+        after = torch.default_generator.get_state()
+        (complete, *replayed), drawn = self._on_generator(lambda: (self.recording.replay(copies, plain), torch.default_generator.get_state()))
         if not complete:
             return "a value that was read is another one"
         return difference(replayed, results.made, copies, self.inputs) or ("" if torch.equal(drawn, after) else "the generator's state")
 
     def _on_generator(self, run: Callable) -> Any:
         """Runs with the generator's state of before the call, and puts back that of after it."""
-        after = torch.get_rng_state()
-        torch.set_rng_state(self.generator)
+        after = torch.default_generator.get_state()
+        torch.default_generator.set_state(self.generator)
         try:
             return run()
         finally:
-            torch.set_rng_state(after)
+            torch.default_generator.set_state(after)
 
 
 def _refusal_of(error: Exception) -> Refused:
@@ -285,6 +289,10 @@ _APPEARANCE = ("the memory, sizes or strides", "the type", "requires_grad", "the
 def _appearance(t: torch.Tensor) -> tuple:
     """What of a tensor besides elements and grad a call may change without an operator, see _APPEARANCE."""
     return _C.key_of(t), type(t), t.requires_grad, t.grad_fn, t.retains_grad, _C.hooks_of(t), t.grad_dtype if t.is_leaf else None
+
+
+def _described(tensor: torch.Tensor) -> str:
+    return f"a {tensor.layout} tensor" if tensor.layout != torch.strided else f"a {type(tensor).__name__}, a subclass of Tensor"
 
 
 def _refuse_argument(path: str, tensor: torch.Tensor) -> None:

@@ -52,6 +52,7 @@ class Recorder:
         self.slots: dict[tuple, int] = {}  # by key
         self.bases: dict[int, int] = {}  # a slot on each storage
         self.outside: set[int] = set()  # storages of inputs
+        self.storage_inputs: dict[int, int] = {}  # the first input on each
         self.handles: list = []  # so that no address of a storage is used again while the call runs
         self.writes: dict[int, int] = {}  # by storage of an input: how often an operator wrote it
         self.touched = False  # something outside was written, or drawn
@@ -69,7 +70,8 @@ class Recorder:
                 self.bases[key[0]] = slot
                 self.handles.append(_C.Storage(tensor))
             self.outside.add(key[0])
-        self.generator = torch.get_rng_state()
+            self.storage_inputs.setdefault(key[0], slot)
+        self.generator = torch.default_generator.get_state()
         self.users_kernels = users_kernels()
         self.watch = _C.GradWatch([tensor for _, tensor in inputs])
 
@@ -264,6 +266,8 @@ class Recorder:
         sources = [self._source(a) for a in call["template"][0][:1]]
         is_view = any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
         for slot, tensor in zip([s for s in slots if s >= 0], tensors):
+            if is_view and _C.key_of(tensor) in self.slots:
+                continue  # shows what another slot does, of which autograd may know more: detach() has no base
             self._add(slot, tensor)
             if schema.name.startswith(_EMPTY) and not _fills_memory():
                 self.unwritten.add(_C.key_of(tensor)[0])
@@ -289,6 +293,7 @@ class Recorder:
             self.unwritten.discard(storage)
             if storage in self.outside:
                 self.writes[storage] = self.writes.get(storage, 0) + 1
+                self.program.wrote(self.storage_inputs[storage])
             after = _C.key_of(tensor)
             if after != before:
                 # An out= argument that was given its size. What looked at it before looks at it no longer.
@@ -312,7 +317,7 @@ class Recorder:
             raise Refused(f"{optimizer} reads a tensor's value ({what}): {advice}", user_line())
         if not isinstance(value, bool):
             raise Refused(f"{what}, and a replay would freeze it: keep it in a tensor", user_line())
-        if self.touched or not torch.equal(torch.get_rng_state(), self.generator):
+        if self.touched or not torch.equal(torch.default_generator.get_state(), self.generator):
             raise Refused(f"{what} {_TOO_LATE}", user_line())
         self.program.expect(value)
 

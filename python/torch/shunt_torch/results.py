@@ -78,11 +78,14 @@ class Results:
         if tensor.is_inference() != self._inference:
             raise Refused(f"{path} is {'an' if tensor.is_inference() else 'no'} inference tensor: enter inference_mode() around the call")
         slot = self._recorder.slot_of(tensor)
-        if slot < len(self._recorder.inputs):
-            # Another object that shows an input's memory as the input does: one of its own, as detach() gives.
-            slot = self._recorder.program.call("aten::detach", "", (_C.Slot(slot),), {}, [[True]], "")[0]
-        if slot in self.made_slots:
-            slot = self._recorder.program.call("aten::alias", "", (_C.Slot(slot),), {}, [[True]], "")[0]
+        from_outside = _C.key_of(tensor)[0] in self._recorder.outside
+        if slot < len(self._recorder.inputs) or slot in self.made_slots or (from_outside and not tensor._is_view()):
+            # Another object that shows its memory as an input or another result does; autograd may know it as a view, or not.
+            shown = slot
+            operator = "aten::alias" if tensor._is_view() else "aten::detach"
+            slot = self._recorder.program.call(operator, "", (_C.Slot(shown),), {}, [[True]], "")[0]
+            if tensor._is_view():
+                self._recorder.views[slot] = shown
         index = len(self.made)
         if tensor.requires_grad:
             self._graph(tensor, path, index)

@@ -93,6 +93,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("call", &Program::call)
       .def("expect", &Program::expect)
       .def("touch", &Program::touch)
+      .def("wrote", &Program::wrote)
       .def("assign_grad", &Program::assignGrad)
       .def("add_output", &Program::addOutput)
       .def("finish", &Program::finish)
@@ -108,6 +109,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("difference", &Recording::difference)
       .def("inputs_of", &Recording::inputsOf)
       .def("replay", &Recording::replay, py::arg("inputs"), py::arg("plain") = false)
+      .def("times", &Recording::times)
       .def("make_plan", [](Recording& r, const std::vector<at::Tensor>& inputs,
                            bool fast) { return r.makePlan(inputs, fast ? Numerics::kFast : Numerics::kExact); })
       .def("check_operators", &Recording::checkOperators)

@@ -29,10 +29,27 @@ py::object shown(const c10::IValue& value) {
   return torch::jit::toPyObject(value);
 }
 
+// Another tensor on the same memory. A result itself may get no object of Python's: what called the operator,
+// Parameter() say, makes one of a class of its own.
+at::Tensor aliasOf(const at::Tensor& t) {
+  if (!t.defined()) return t;
+  return at::Tensor(t.unsafeGetTensorImpl()->shallow_copy_and_detach(t.unsafeGetTensorImpl()->version_counter(), true));
+}
+
+py::object resultOf(const c10::IValue& value) {
+  if (value.isTensor()) return torch::jit::toPyObject(c10::IValue(aliasOf(value.toTensor())));
+  if (value.isTensorList()) {
+    std::vector<at::Tensor> aliases = value.toTensorVector();
+    for (at::Tensor& t : aliases) t = aliasOf(t);
+    return torch::jit::toPyObject(c10::IValue(std::move(aliases)));
+  }
+  return torch::jit::toPyObject(value);
+}
+
 py::object resultOf(const torch::jit::Stack& stack, size_t returns) {
-  if (returns == 1) return torch::jit::toPyObject(stack.back());
+  if (returns == 1) return resultOf(stack.back());
   py::tuple out(returns);
-  for (size_t i = 0; i < returns; ++i) out[i] = torch::jit::toPyObject(stack[stack.size() - returns + i]);
+  for (size_t i = 0; i < returns; ++i) out[i] = resultOf(stack[stack.size() - returns + i]);
   return std::move(out);
 }
 

@@ -11,11 +11,18 @@
 #include "fused.h"
 #include "program.h"
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace shunt_torch {
+
+/// How long PyTorch's operators took.
+struct HostTime {
+  std::chrono::nanoseconds sum{0};
+  int64_t calls = 0;
+};
 
 class Plan {
  public:
@@ -31,6 +38,7 @@ class Plan {
     std::vector<bool>* has_grad = nullptr;
     std::vector<at::Tensor> outputs = {};  // after the run
     size_t step = 0;                       // the one that ran last
+    HostTime* host_time = nullptr;         // where set: what PyTorch's operators take is added
   };
   /// False where an expected value was another one. The GIL is held, and let go of for the run.
   bool run(Run& run);
@@ -65,6 +73,7 @@ class Plan {
     std::vector<int64_t> outs = {};               // slots of an out= variant's results
     std::vector<std::vector<int64_t>> lent = {};  // by return: slots that a result lends its memory to, or -1
     std::optional<bool> expected = {};
+    int64_t constant = -1;                   // the slot of a result that is the same in each run
     std::shared_ptr<FusedGroup> group = {};  // of kFused; its members follow as steps without one, which do nothing
     std::vector<Place> from = {}, to = {};   // the group's memory
     int64_t input = -1, slot = -1;

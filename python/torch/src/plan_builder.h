@@ -19,6 +19,8 @@ class Plan::Builder {
   void use(int64_t slot, size_t step);
   /// Whether an out= variant takes results of the recorded sizes and strides as they are.
   bool fits(const c10::OperatorHandle& out, size_t step, const std::vector<int64_t>& results) const;
+  /// Whether a slot's memory is written again after it was made, or leaves.
+  bool isWritten(int64_t slot) const;
   void fuse();
   void makeGroup(const std::vector<size_t>& members);
   void layOut();

@@ -46,6 +46,10 @@ class Program {
   void touch() {
     if (!touched_at_) touched_at_ = steps_.size();
   }
+  /// The operator that is added next writes the storage of this input.
+  void wrote(int64_t input) { writes_.emplace_back(steps_.size(), input); }
+  /// How often steps before this one write it.
+  int64_t writesBefore(size_t step, int64_t input) const;
   /// Steps at the beginning that change nothing outside: where one of them throws, the call can begin again.
   size_t harmlessSteps() const { return harmless_; }
   /// Gives input `input` the grad in this slot, or None.
@@ -100,7 +104,7 @@ class Program {
     std::vector<int64_t> dead = {};
     std::optional<bool> expected = {};
     bool as_eager = false;          // a view for outside
-    bool grad_mode = true;          // when it was recorded: a view knows it
+    bool grad_mode = true;          // when it was recorded: views and operators of others ask for it
     int64_t input = -1, slot = -1;  // of kAssignGrad
   };
   Argument argumentOf(const c10::Argument& schema, const py::handle& value) const;
@@ -109,6 +113,7 @@ class Program {
   std::vector<int64_t> outputs_;
   size_t inputs_ = 0, slots_ = 0, harmless_ = 0;
   std::optional<size_t> touched_at_;
+  std::vector<std::pair<size_t, int64_t>> writes_;  // (step, input)
 };
 
 }  // namespace shunt_torch

@@ -37,6 +37,10 @@ bool Recording::look(const std::vector<py::object>& inputs, bool history) {
     tensors.push_back(THPVariable_Unpack(o.ptr()));
   }
   sharing_ = SharingGuard(tensors);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    storages_.push_back(
+        std::find_if(tensors.begin(), tensors.end(), [&](const at::Tensor& t) { return t.is_alias_of(tensors[i]); }) -
+        tensors.begin());
   return !sharing_.overlaps();
 }
 
@@ -93,18 +97,19 @@ PyObject* Recording::call(PyObject* args, PyObject* kwargs) {
   for (size_t i = 0; i < objects.size(); ++i)
     if (objects[i] != nullptr && !tensors_[i].holds(objects[i])) return miss();
   if (!sharing_.holds(inputs)) return miss();
-  // Versions to reach, since tensors on one storage count theirs together.
+  // Versions of before, since tensors on one storage count theirs together.
   std::vector<uint32_t> versions(versions_.size());
   for (size_t i = 0; i < versions_.size(); ++i)
-    if (versions_[i] != 0)
-      versions[i] =
-          inputs[i].unsafeGetTensorImpl()->version_counter().current_version() + static_cast<uint32_t>(versions_[i]);
+    if (versions_[i] != 0) versions[i] = inputs[i].unsafeGetTensorImpl()->version_counter().current_version();
   // Also where an operator throws: memory that was written must not look unwritten.
-  const auto bump = [&] {
-    for (size_t i = 0; i < versions_.size(); ++i)
-      if (versions_[i] != 0)
-        while (inputs[i].unsafeGetTensorImpl()->version_counter().current_version() < versions[i])
-          inputs[i].unsafeGetTensorImpl()->bump_version();
+  const auto bump = [&](std::optional<size_t> failed) {
+    for (size_t i = 0; i < versions_.size(); ++i) {
+      if (versions_[i] == 0) continue;
+      const int64_t grown =
+          failed ? std::min(versions_[i], program_.writesBefore(*failed, storages_[i])) : versions_[i];
+      while (inputs[i].unsafeGetTensorImpl()->version_counter().current_version() < versions[i] + grown)
+        inputs[i].unsafeGetTensorImpl()->bump_version();
+    }
   };
   std::vector<at::Tensor> made;
   bool complete = false;
@@ -116,14 +121,14 @@ PyObject* Recording::call(PyObject* args, PyObject* kwargs) {
       ++abandoned;
       return miss();
     }
-    bump();
+    bump(step);
     throw;
   }
   if (!complete) {
     ++abandoned;
     return miss();
   }
-  bump();
+  bump(std::nullopt);
   for (const Freed& f : freed_) setFreedGraph(made[f.output], f.name, f.message);
   ++runs;
   return result_->build(made, objects).release().ptr();
@@ -176,6 +181,26 @@ py::tuple Recording::replay(const std::vector<at::Tensor>& inputs, bool plain) c
   py::list outputs;
   for (const at::Tensor& t : made) outputs.append(py::reinterpret_steal<py::object>(THPVariable_Wrap(t)));
   return py::make_tuple(complete, outputs, by_input);
+}
+
+py::tuple Recording::times(const std::vector<at::Tensor>& inputs) const {
+  TORCH_CHECK(plan_ != nullptr, "times: there is no plan");
+  using Clock = std::chrono::steady_clock;
+  constexpr int kReadings = 100;
+  const auto clock_start = Clock::now();
+  for (int i = 0; i < kReadings - 1; ++i) Clock::now();
+  const std::chrono::duration<double, std::nano> reading = (Clock::now() - clock_start) / double{kReadings};
+  std::vector<at::Tensor> grads(inputs.size());
+  std::vector<bool> has_grad(inputs.size(), false);
+  HostTime host;
+  Plan::Run run{inputs, &grads, &has_grad};
+  run.host_time = &host;
+  const auto start = Clock::now();
+  plan_->run(run);
+  const std::chrono::duration<double, std::nano> whole = Clock::now() - start;
+  const auto calls = static_cast<double>(host.calls);
+  return py::make_tuple(whole.count() - 2 * calls * reading.count(),
+                        static_cast<double>(host.sum.count()) - calls * reading.count());
 }
 
 std::string Recording::makePlan(const std::vector<at::Tensor>& inputs, Numerics numerics) {

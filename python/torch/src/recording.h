@@ -40,6 +40,9 @@ class Recording {
   /// Runs on other inputs, and returns (whether it came to the end, outputs, {input: grad}). `plain`: by the program,
   /// not the plan.
   py::tuple replay(const std::vector<at::Tensor>& inputs, bool plain) const;
+  /// Runs the plan on other inputs, and returns nanoseconds: (of the run, of PyTorch's operators in it), without the
+  /// clock's own. For benchmarks.
+  py::tuple times(const std::vector<at::Tensor>& inputs) const;
   /// Makes the plan, from a run of the program on these inputs, which it writes. Returns why there is none, or an empty
   /// string.
   std::string makePlan(const std::vector<at::Tensor>& inputs, Numerics numerics);
@@ -64,6 +67,7 @@ class Recording {
   std::vector<TensorGuard> tensors_;
   bool history_ = true;
   SharingGuard sharing_;
+  std::vector<int64_t> storages_;  // by input: the first one on its storage
   // `step`: the one that ran last, also where it threw.
   bool runProgram(std::vector<at::Tensor> inputs, std::vector<at::Tensor>& made, std::vector<at::Tensor>* grads,
                   std::vector<bool>* has_grad, bool plain, size_t& step) const;
