@@ -16,6 +16,7 @@ import torch
 from . import _C
 from .constants import PlainData
 from .library_state import users_kernels
+from .error_handlers import positions
 from .refusal import Refused, from_optimizer, user_line
 
 # Arguments that an operator writes though its schema doesn't say so, by position.
@@ -29,7 +30,7 @@ _EMPTY = ("aten::empty", "aten::new_empty", "aten::_empty")
 _UNREAD = ("aten::_unsafe_view", "aten::_reshape_alias", "aten::new_", "aten::resize_", "aten::set_")
 _THROWING = ("assert", "embedding", "index", "gather", "scatter", "take", "put", "linalg", "cholesky", "inverse", "solve", "nll_loss",
              "cross_entropy", "multinomial", "bernoulli", "normal", "poisson", "binomial", "one_hot", "bincount", "histc", "repeat_interleave",
-             "unpool", "segment", "ctc_loss", "qr", "svd", "eig", "lu_")
+             "unpool", "segment", "ctc_loss", "::qr", "svd", "::lu_")
 _PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 _ADVICE = {
     "Adam": "pass fused=True", "AdamW": "pass fused=True", "Adagrad": "pass fused=True",
@@ -57,7 +58,8 @@ class Recorder:
         self.writes: dict[int, int] = {}  # by storage of an input: how often an operator wrote it
         self.touched = False  # something outside was written, or drawn
         self.assigned = False  # grads were
-        self.failing: str = ""  # an operator that may throw, by the values it is given, after something outside was changed
+        # Operators that may throw, by the values they are given, after something outside was changed, and the stacks that they have.
+        self.failing: dict[tuple, str] = {}
         self.foreign = False  # an operator that isn't PyTorch's
         self.unwritten: set[int] = set()  # storages made by torch.empty and the like
         self.views: dict[int, int] = {}  # slots that are views, and what they are views of
@@ -189,8 +191,8 @@ class Recorder:
         where = user_line()
         if torch.Tag.nondeterministic_seeded in func.tags or any(k[0] in self.outside for k in before):
             self.touch()
-        if (self.touched or self.assigned) and not self.failing and _may_throw(schema.name):
-            self.failing = f"{schema.name} ({where})"
+        if (self.touched or self.assigned) and _may_throw(schema.name):
+            self.failing.setdefault(positions(sys._getframe()), f"{schema.name} ({where})")
         self.foreign |= func.namespace not in ("aten", "prims")
         return {"func": func, "template": template, "written": written, "before": before, "where": where}
 
