@@ -11,8 +11,9 @@ if(EXISTS ${SHUNT_RUNTIME_FROM}/python/shunt_torch/_C.${SKBUILD_SOABI}.so)
   install(CODE "
     execute_process(COMMAND \${CMAKE_COMMAND} --install \"${tree}\" --prefix \${CMAKE_INSTALL_PREFIX} --component torch --strip
       OUTPUT_QUIET RESULT_VARIABLE failed)
-    if(failed)
-      message(FATAL_ERROR \"shunt_torch can't be installed from ${tree}; the message above says why.\")
+    if(failed OR NOT EXISTS \${CMAKE_INSTALL_PREFIX}/shunt_torch/_C.${SKBUILD_SOABI}.so)
+      message(FATAL_ERROR \"shunt_torch can't be installed from ${tree}: the message above says why, or it is of an earlier \"
+        \"configuration, and without SHUNT_TORCH_PYTHON now.\")
     endif()")
   return()
 endif()

@@ -261,6 +261,14 @@ def test_what_starts_the_watch_is_not_of_the_call():
     assert observed.refusals == []
 
 
+def test_imports_of_what_is_loaded_are_not_observed():
+    def step():
+        from torch.nn import functional  # noqa: F401
+
+    observed = watch(step)
+    assert [c.co_name for c in observed.codes] == ["step"]
+
+
 # Attributes by computed names.
 
 
@@ -294,6 +302,17 @@ def test_constant_names_are_known():
 @pytest.mark.parametrize("step", [asks_computed, asks_vars, asks_dict, lambda x: copy.copy(x), lambda x: list(map(getattr, [x], ["a"], [0]))])
 def test_computed_names_read_everything(step):
     assert watch(step, Thing()).summary.reads_all
+
+
+def test_computed_names_of_functools_are_of_no_user_s_objects():
+    def step(x):
+        @functools.wraps(saves)
+        def inner(x):
+            return x
+
+        return inner(x)
+
+    assert not watch(step, X).summary.reads_all
 
 
 # Profilers.

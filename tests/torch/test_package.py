@@ -17,7 +17,7 @@ VERSION_OF_TORCH = torch.__version__
 INSTALL = f"pip install 'torch=={_build.TORCH}.*'"
 
 
-def error_of(program, torch_version=VERSION_OF_TORCH):
+def error_of(program, torch_version=VERSION_OF_TORCH, **environment):
     """What `import shunt_torch` raises after `program` in a fresh process; "" where nothing is. A module with nothing but a
     version stands for PyTorch, so that no extension can be loaded after it."""
     script = f"""
@@ -30,7 +30,8 @@ except ImportError as error:
     assert "shunt_torch._C" not in sys.modules
     print(error)
 """
-    return subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True,
+                          env={**os.environ, **environment}).stdout.strip()
 
 
 def test_version():
@@ -80,3 +81,8 @@ def test_a_second_libshunt(tmp_path):
 def test_the_same_libshunt_before():
     _load.load_libshunt()
     test_loaded_once()
+
+
+def test_no_room_for_thread_locals():
+    error = error_of("", GLIBC_TUNABLES="glibc.rtld.optional_static_tls=0:glibc.rtld.nns=1")
+    assert "cannot allocate memory in static TLS block. Other libraries have used up the room for thread-locals" in error

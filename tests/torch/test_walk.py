@@ -371,10 +371,10 @@ def test_what_code_names_of_a_module_may_not():
 
 def test_an_object_met_first_where_nobody_reads_it():
     model = WithGenerator()
-    held = types.SimpleNamespace(shared=model.rng)
+    other = types.SimpleNamespace(shared=model.rng)
 
     def step(x):
-        return model(x) + len(held.shared)
+        return model(x) + len(other.shared)
 
     assert any("generator" in r for r in refusals(step, X))
 
@@ -382,10 +382,10 @@ def test_an_object_met_first_where_nobody_reads_it():
 def test_nothing_is_listed_twice_that_is_met_where_nobody_reads_it():
     model = WithGenerator()
     model.rng = [torch.ones(3)]
-    held = types.SimpleNamespace(shared=model.rng)
+    other = types.SimpleNamespace(shared=model.rng)
 
     def step(x):
-        return model(x) + len(held.shared)
+        return model(x) + len(other.shared)
 
     result = walk_of(step, X)
     names = [(g.kind, id(g.owner), repr(g.key)) for g in result.guards]

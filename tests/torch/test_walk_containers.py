@@ -1,6 +1,7 @@
 """Walks of containers, what counts by value, and what can't be compared."""
 
 import collections
+import contextvars
 import random
 import types
 import weakref
@@ -238,3 +239,47 @@ def test_a_weak_reference_to_what_needs_no_guards():
     assert changed(result) == []
     del result
     assert held() is None
+
+
+class Named:
+    def __init__(self, name):
+        self.name = name
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __eq__(self, other):
+        return self.name == other.name
+
+
+def test_an_ordered_dict_whose_keys_hash_by_code():
+    weights = collections.OrderedDict({Named("a"): 1})
+
+    def step(x):
+        return [x * w for w in weights.values()]
+
+    assert refusals(step, X) == [
+        "weights: is an OrderedDict with keys whose __hash__ is the user's, which comparing its order would call; use a dict"
+    ]
+
+
+MODE = contextvars.ContextVar("mode", default=2.0)
+UNSET = contextvars.ContextVar("unset")
+
+
+def test_context_variables():
+    def step(x):
+        token = UNSET.set(x)
+        out = UNSET.get() * MODE.get()
+        UNSET.reset(token)
+        return out
+
+    result = walk_of(step, X)
+    token = MODE.set(3.0)
+    assert changed(result) == ["context variable mode"]
+    MODE.reset(token)
+    assert changed(result) == []
+    UNSET.set(1)
+    assert changed(result) == ["context variable unset"]
+    assert changed_by_call(lambda x: MODE.set(4.0), X, calls=1) == []  # it had that value before
+    assert changed_by_call(lambda x: MODE.set(MODE.get() + 1), X) == ["context variable mode"]

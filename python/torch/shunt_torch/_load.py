@@ -40,7 +40,7 @@ def load_libshunt() -> None:
     try:
         ctypes.CDLL(path)
     except OSError as error:
-        raise ImportError(f"shunt-torch can't load Shunt: {error}") from None
+        raise ImportError(f"shunt-torch can't load Shunt: {error}{_advice(str(error))}") from None
 
 
 def loaded_libshunts() -> "list[str]":
@@ -55,6 +55,14 @@ def loaded_libshunts() -> "list[str]":
     except OSError:  # no /proc: nothing to compare
         pass
     return sorted(found)
+
+
+def _advice(error: str) -> str:
+    # glibc keeps some 1,500 bytes for the thread-locals of libraries like libshunt that are loaded by a running program.
+    if "static TLS" in error:
+        return (". Other libraries have used up the room for thread-locals: import shunt_torch before them, or start Python with "
+                "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=4096 in the environment.")
+    return ""
 
 
 def _libshunt() -> str:

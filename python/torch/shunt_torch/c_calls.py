@@ -6,6 +6,7 @@ that are compared before and after, must not be in a recording.
 
 import builtins
 import collections
+import contextvars
 import functools
 import itertools
 import re
@@ -37,7 +38,7 @@ _CLASSES = frozenset(
         object, type, list, tuple, dict, set, frozenset, str, bytes, bytearray, int, bool, float, complex, range, slice, property,
         staticmethod, classmethod, BaseException, collections.deque, collections.OrderedDict, collections.defaultdict,
         functools.partial, re.Pattern, re.Match, types.GeneratorType, types.CoroutineType, types.MappingProxyType, types.CellType,
-        types.FunctionType, types.MethodType, types.SimpleNamespace, types.GenericAlias, weakref.ref,
+        types.FunctionType, types.MethodType, types.SimpleNamespace, types.GenericAlias, weakref.ref, contextvars.ContextVar,
         type({}.keys()), type({}.values()), type({}.items()), type(iter([])), type(iter({})),
     }
     | {t for t in vars(itertools).values() if isinstance(t, type)}
@@ -52,6 +53,11 @@ _READS_ALL = frozenset({"__reduce__", "__reduce_ex__", "__getstate__", "__dir__"
 def reads_all_attributes(function: object) -> bool:
     """vars, dir, and what copies or pickles an object."""
     return function is vars or function is dir or function.__name__ in _READS_ALL
+
+
+def is_context_variable(holder: object) -> bool:
+    """Its value is guarded, and compared after a recorded call, as if it were an attribute."""
+    return type(holder) is contextvars.ContextVar
 
 
 def starts_thread(function: object) -> bool:
@@ -76,6 +82,8 @@ def is_lock(function: object) -> bool:
 def is_allowed(function: object) -> bool:
     holder = getattr(function, "__self__", None)
     module = getattr(function, "__module__", None)
+    if type(holder).__name__ == "Generator" and type(holder).__module__ == "torch._C":
+        return False  # seeds and states
     if module is not None and origin.of_name(module) == origin.LIBRARY:
         return True
     if holder is None and module is None:  # torch.Tensor._make_subclass and the like: static methods of classes in C

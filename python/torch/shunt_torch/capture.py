@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
 import threading
@@ -44,6 +45,17 @@ class Captured:
     def __call__(self, /, *args, **kwargs):
         out = _call(self._recordings, args, kwargs)
         return out if out is not _MISSED else self._missed(args, kwargs)
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        """Of a function itself, as copies of functions are; of a method or module one that captures its copy."""
+        if isinstance(self._function, types.FunctionType):
+            return self
+        return Captured(copy.deepcopy(self._function, memo), self._numerics, self._check, self._max, self._hooks, self._name)
+
+    def __reduce__(self) -> Any:
+        if isinstance(self._function, types.FunctionType):
+            return self._function.__qualname__  # found again by its name, as functions are
+        return Captured, (self._function, self._numerics, self._check, self._max, self._hooks, self._name)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -100,13 +112,13 @@ class Captured:
                 return self._function(*args, **kwargs)
         if len(self._recordings) >= self._max:
             self._give_up(f"it was recorded {self._max} times (max_recordings), and no recording fits; the last guard that failed: "
-                          f"{self._misses[-1]}. A number that changes belongs into a tensor: of optimisers a tensor lr with fused=True "
+                          f"{self._misses[-1]}. Pass what changes as an argument, and numbers as tensors: to optimisers a tensor lr with fused=True "
                           "(SGD, Adam, AdamW, Adagrad)")
             return self._function(*args, **kwargs)
         return self._record(args, kwargs)
 
     def _record(self, args: tuple, kwargs: dict) -> Any:
-        call = RecordedCall(self._function, args, kwargs, self._observed, self._hooks)
+        call = RecordedCall(self._function, args, kwargs, self._observed, self._hooks, self._numerics)
         self._eager += 1
         if call.recording is not None:
             self._facts[id(call.recording)] = call
@@ -143,29 +155,50 @@ class Captured:
     def _checked(self, recording: Any, inputs: list, args: tuple, kwargs: dict) -> Any:
         """The recording on copies, then the function for real, whose results and effects stand."""
         call = self._facts[id(recording)]
-        named = [(path, tensor) for (path, _), tensor in zip(call.inputs, inputs)]
+        named = list(zip(call.paths, inputs))
         copies = _C.copy_inputs(inputs)
-        generator = torch.get_rng_state()
-        complete, *replayed = recording.replay(copies)
-        drawn = torch.get_rng_state()
-        torch.set_rng_state(generator)
-        result = self._function(*args, **kwargs)
+        generator = torch.default_generator.get_state()
+        versions = [0 if t.is_inference() else t._version for t in inputs]
         recording.runs += 1
         recording.check_at = self._next_check(recording.runs)
+        error = None
+        if self._numerics == "fast" and recording.has_plan:
+            return self._checked_fast(recording, copies, generator, args, kwargs)
+        try:
+            complete, *replayed = recording.replay(copies)
+        except Exception as e:
+            complete, error = False, e
+        drawn = torch.default_generator.get_state()
+        torch.default_generator.set_state(generator)
+        result = self._function(*args, **kwargs)
+        if error is not None:
+            return self._differs(recording, f"{type(error).__name__}, {_short(str(error))}, which the function doesn't raise", result)
         if not complete:
             return result  # a value was read that is another one: the function ran, as it does then
         try:
-            what = difference(replayed, made_of(call.template, result), copies, named)
+            what = difference(replayed, made_of(call.template, result, inputs), copies, named)
         except ValueError:
             what = f"the result has another structure, {_short(result)}"
-        if not what and not torch.equal(drawn, torch.get_rng_state()):
+        for (path, tensor), before, grown in zip(named, versions, call.versions_grown):
+            if not what and not tensor.is_inference() and tensor._version - before != grown:
+                what = f"the version of {path} grew by {tensor._version - before} instead of {grown}"
+        if not what and not torch.equal(drawn, torch.default_generator.get_state()):
             what = "the generator's state"
         if not what and call.state.first_failed() >= 0:
             what = self._describe(recording)(call.state.first_failed())
-        if what:
-            self._recordings = [r for r in self._recordings if r is not recording]
-            self._failed(what)
+        return self._differs(recording, what, result) if what else result
+
+    def _differs(self, recording: Any, what: str, result: Any) -> Any:
+        self._recordings = [r for r in self._recordings if r is not recording]
+        self._failed(what)
         return result
+
+    def _checked_fast(self, recording: Any, copies: list, generator: Any, args: tuple, kwargs: dict) -> Any:
+        """Each operator of the plan, on the inputs that it has in a run of PyTorch's, so that differences don't add up."""
+        what = recording.check_operators(copies)
+        torch.set_rng_state(generator)
+        result = self._function(*args, **kwargs)
+        return self._differs(recording, what, result) if what else result
 
     def _failed(self, difference: str) -> None:
         message = f"shunt_torch: a replay of {self._name} gave other values than the function: {difference}"
@@ -189,12 +222,12 @@ def capture(function: Optional[Callable] = None, *, numerics: str = "exact", che
     Others are recorded too, up to `max_recordings`, or run as they are. What can't be recorded soundly runs as it is, and `explain()`
     says why, with the line.
 
-    numerics: "exact", eager's bits. check: "first" (default; SHUNT_TORCH_CHECK) compares the first three replays with the function,
+    numerics: "exact", eager's bits; "fast", Shunt's functions (2 ulp), sums and products (within eager's own error bound). check: "first" (default; SHUNT_TORCH_CHECK) compares the first three replays with the function,
     then ever fewer; a difference warns and ends the capture. "always" compares each and raises CheckFailed; "never" none.
     hooks: "refuse" or "record" hooks of tensors and modules. name: for messages. As a decorator, with or without options.
     """
     check = check or os.environ.get("SHUNT_TORCH_CHECK", "first")
-    for what, value, values in (("numerics", numerics, ("exact",)), ("check", check, ("first", "always", "never")),
+    for what, value, values in (("numerics", numerics, ("exact", "fast")), ("check", check, ("first", "always", "never")),
                                 ("hooks", hooks, ("refuse", "record"))):
         if value not in values:
             raise ValueError(f"capture: {what}: expected {' or '.join(map(repr, values))}, got {value!r}")

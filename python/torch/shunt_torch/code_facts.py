@@ -105,6 +105,14 @@ def _scan(code: types.CodeType, facts: Facts) -> bool:
     return is_open or not _OPEN_NAMES.isdisjoint(names)
 
 
+def handles_errors(code: types.CodeType) -> bool:
+    """Whether the code has an `except` or `finally`. `with` has handlers, too, which call __exit__ alone."""
+    names = [name for name, _ in _instructions(code)]
+    if sys.version_info < (3, 11):
+        return "SETUP_FINALLY" in names
+    return names.count("PUSH_EXC_INFO") > names.count("WITH_EXCEPT_START") + names.count("END_ASYNC_FOR")
+
+
 def attributes_asked_for(code: types.CodeType, function: str) -> Optional[List[str]]:
     """The names in `function(object, "name", ...)` for the built-in getattr, hasattr, setattr or delattr.
 

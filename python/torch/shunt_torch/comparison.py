@@ -9,7 +9,7 @@ import torch
 from . import _C
 
 
-def made_of(template: Any, result: Any) -> list:
+def made_of(template: Any, result: Any, inputs: list) -> list:
     """The tensors of a result that its template (results.py) says a replay makes, in their order. Raises ValueError for another
     structure."""
     out: dict[int, torch.Tensor] = {}
@@ -20,6 +20,8 @@ def made_of(template: Any, result: Any) -> list:
                 raise ValueError
             if t >= 0:
                 out[t] = value
+            elif value is not inputs[-1 - t]:
+                raise ValueError
         elif type(t) is dict:
             if type(value) is not dict or list(value) != list(t):
                 raise ValueError

@@ -39,7 +39,7 @@ class PlainData:
 
 def is_plain(data: Any) -> bool:
     """Whether data is a number, or lists and tuples of numbers."""
-    if type(data) in (list, tuple):
+    if type(data) in (list, tuple, torch.Size):
         return all(map(is_plain, data))
     return type(data) in (bool, int, float, complex)
 

@@ -15,7 +15,7 @@ def explain(captured: Any) -> str:
         kinds = Counter(kind for kind, _, _ in steps)
         lines.append(f"recording {n + 1}: {kinds['fused']} operators fused, {kinds['host']} of PyTorch's, {kinds['view']} views that need no call, "
                      f"{kinds['assign']} assignments of grads, "
-                     f"{len(call.inputs)} inputs, {len(call.walked.guards)} guards; {recording.runs} replays, "
+                     f"{len(call.paths)} inputs, {len(call.walked.guards)} guards; {recording.runs} replays, "
                      f"{recording.abandoned} abandoned by a value that was read")
         if call.no_plan:
             lines.append(f"  without a plan: {call.no_plan}")

@@ -2,24 +2,27 @@
 
 A guard is flat: its owner is the object looked at (kept alive by the guard), and guards before it in a list say that the owner is
 still what a name leads to. `mismatch` is the meaning of each kind; the evaluation in C++ is tested against it. Evaluating a guard
-runs no code of the user's: no `__eq__`, no `__hash__` of a stored object, no descriptor.
+runs no code of the user's: no `__eq__`, no `__hash__` of a stored object, no property, no overridden method of a container.
+MISSING as what is expected: nothing may be there.
 
     kind             owner                 holds while
-    item             dict                  owner[key] is expected
+    item             dict                  owner[key] is expected; a key that doesn't count by value is found by identity
     missing          dict                  key isn't in owner
     keys             dict                  tuple(owner) has the expected keys, in this order
     index            list, deque           owner[key] is expected
     length           list, deque           len(owner) is expected
     cell             cell of a closure     its contents are expected
     empty_cell       cell of a closure     it has no contents
-    attribute        any object            object.__getattribute__(owner, key) is expected; MISSING: an attribute without value
+    attribute        any object            its slot or C attribute `key` is expected; MISSING: one without value, or of another kind
     type_attribute   type                  the raw value that the MRO gives for key is expected; MISSING: none
+    context          ContextVar            what it has in this context is expected; MISSING: nothing but its default
     set              set                   its elements are those of the frozenset expected
 """
 
 import enum
 import struct
-from collections import OrderedDict
+import types
+from collections import OrderedDict, deque
 from typing import Any, NamedTuple, Optional, Tuple
 
 import torch
@@ -68,7 +71,8 @@ def is_value(x: object) -> bool:
         return True
     if kind in _COMPOSITE_TYPES:
         return all(map(is_value, x if kind is tuple else (x.start, x.stop, x.step)))
-    return isinstance(x, enum.Enum) and all(map(is_value, x.__dict__.values() if hasattr(x, "__dict__") else ()))
+    # isinstance would read a property `__class__`.
+    return issubclass(kind, enum.Enum) and is_value(object.__getattribute__(x, "_value_"))
 
 
 def same_value(a: object, b: object) -> bool:
@@ -89,6 +93,14 @@ def same_value(a: object, b: object) -> bool:
     if kind is range:  # equal ranges may differ in how they were written: range(0) and range(1, 1)
         return (a.start, a.stop, a.step) == (b.start, b.stop, b.step)
     return kind in _VALUE_TYPES and a == b
+
+
+def has_plain_hash(x: object) -> bool:
+    """Whether hash(x) and a look-up of x among its like run no code of the user's, as those of enums may."""
+    kind = type(x)
+    if kind is tuple:
+        return all(map(has_plain_hash, x))
+    return kind in _VALUE_TYPES or type_lookup(kind, "__hash__") is object.__hash__
 
 
 def keys_of(d: dict) -> tuple:
@@ -114,7 +126,7 @@ def mismatch(guard: Guard) -> Optional[Tuple[Any, Any]]:
     if guard.kind == "keys":
         return None if _same_keys(expected, got) else (expected, got)
     if guard.kind == "set":
-        return None if _elements(expected) == _elements(got) else (expected, frozenset(got))
+        return None if _elements(expected) == _elements(got) else (expected, list(set.__iter__(got)))
     if guard.kind == "length":
         return None if expected == got else (expected, got)
     return None if got is expected or guard.by_value and same_value(expected, got) else (expected, got)
@@ -125,16 +137,45 @@ def _same_keys(a: tuple, b: tuple) -> bool:
 
 
 def _elements(s) -> set:
-    """What identifies each element: an object that doesn't count by value is only itself."""
-    return {(type(x), struct.pack("<d", x) if type(x) is float else x) if is_value(x) else id(x) for x in s}
+    return {_identity(x) for x in (set if isinstance(s, set) else frozenset).__iter__(s)}
+
+
+def _identity(x: object) -> tuple:
+    """Equal for what is_value and same_value make the same, and hashed without the user's code."""
+    kind = type(x)
+    if kind is float:
+        return kind, struct.pack("<d", x)
+    if kind is complex:
+        return kind, struct.pack("<dd", x.real, x.imag)
+    if kind is range:
+        return kind, x.start, x.stop, x.step
+    if kind is tuple and is_value(x):
+        return kind, tuple(map(_identity, x))
+    if kind is slice and is_value(x):
+        return kind, tuple(map(_identity, (x.start, x.stop, x.step)))
+    return (kind, x) if kind in _VALUE_TYPES else (None, id(x))
 
 
 def _look_item(owner: dict, key: object) -> object:
-    return dict.get(owner, key, MISSING)
+    if is_value(key) and has_plain_hash(key):
+        return dict.get(owner, key, MISSING)
+    return next((v for k, v in dict.items(owner) if k is key or is_value(key) and same_value(key, k)), MISSING)
 
 
-def _look_index(owner, key: int) -> object:
-    return owner[key] if key < len(owner) else MISSING
+def _look_keys(owner: dict, key: object) -> tuple:
+    # An OrderedDict finds each next key by its hash.
+    if isinstance(owner, OrderedDict) and not all(map(has_plain_hash, dict.__iter__(owner))):
+        return (MISSING,)
+    return keys_of(owner)
+
+
+def _list_type(owner: object) -> type:
+    return list if isinstance(owner, list) else deque
+
+
+def _look_index(owner: object, key: int) -> object:
+    kind = _list_type(owner)
+    return kind.__getitem__(owner, key) if 0 <= key < kind.__len__(owner) else MISSING
 
 
 def _look_cell(owner, key: object) -> object:
@@ -145,21 +186,28 @@ def _look_cell(owner, key: object) -> object:
 
 
 def _look_attribute(owner: object, key: str) -> object:
+    kind = type(owner)
+    if key == "__class__":
+        return kind
+    found = type_lookup(kind, key)
+    if type(found) not in (types.GetSetDescriptorType, types.MemberDescriptorType):
+        return MISSING
     try:
-        return object.__getattribute__(owner, key)
-    except AttributeError:
+        return found.__get__(owner, kind)
+    except Exception:
         return MISSING
 
 
 _LOOK = {
     "item": _look_item,
     "missing": _look_item,
-    "keys": lambda owner, key: keys_of(owner),
+    "keys": _look_keys,
     "index": _look_index,
-    "length": lambda owner, key: len(owner),
+    "length": lambda owner, key: _list_type(owner).__len__(owner),
     "cell": _look_cell,
     "empty_cell": _look_cell,
     "attribute": _look_attribute,
     "type_attribute": type_lookup,
+    "context": lambda owner, key: owner.get(MISSING),
     "set": lambda owner, key: owner,
 }

@@ -1,6 +1,7 @@
 """Which function walks the objects of a class: one table by class, and one by base class for the rest."""
 
 import collections
+import contextvars
 import dataclasses
 import datetime
 import decimal
@@ -8,7 +9,6 @@ import enum
 import functools
 import re
 import types
-import typing
 import weakref
 from collections import abc
 from typing import Callable, Dict, List, Tuple
@@ -50,6 +50,7 @@ _BY_CLASS: Dict[type, Handler] = {
     dict: walk_containers.walk_dict,
     collections.OrderedDict: walk_containers.walk_dict,
     collections.defaultdict: walk_containers.walk_dict,
+    contextvars.ContextVar: walk_containers.walk_context_variable,
     types.FunctionType: walk_functions.walk_function,
     types.MethodType: walk_functions.walk_method,
     types.ModuleType: walk_functions.walk_python_module,
@@ -102,6 +103,8 @@ def handler_of(kind: type) -> Handler:
     for base, handler in _BY_BASE:
         if issubclass(kind, base):
             return handler
+    if kind.__module__ == "shunt_torch.capture":
+        return walk_functions.walk_captured
     if kind.__module__ in ("typing", "typing_extensions") or kind.__module__ == "torch._ops":
         return nothing
     return _of_numpy(kind) or _of_instance(kind)

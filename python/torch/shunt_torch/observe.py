@@ -25,6 +25,7 @@ class Observed:
         self._library: Dict[int, types.CodeType] = {}
         self._globals: Dict[int, List[dict]] = {}
         self._calls: Dict[tuple, Tuple[types.CodeType, int, object]] = {}  # C functions refused: where each was called
+        self._variables: Dict[int, object] = {}  # context variables that were read or set
         self._effects: List[Tuple[types.CodeType, int, str]] = []
         self._asked: Dict[tuple, Tuple[types.CodeType, object]] = {}  # getattr and its like, by who called them
         self._allowed: Dict[tuple, bool] = {}
@@ -118,6 +119,8 @@ class Observed:
                 self._calls.setdefault((id(code), frame.f_lineno, function.__name__), (code, frame.f_lineno, function))
             return
         holder = getattr(function, "__self__", None)
+        if c_calls.is_context_variable(holder):
+            self._variables[id(holder)] = holder
         key = (id(code), function.__name__, holder if isinstance(holder, type) else type(holder), function.__module__)
         allowed = self._allowed.get(key)
         if allowed is None:
@@ -134,6 +137,8 @@ class Observed:
         name = f"torch.{frame.f_code.co_name}"
         caller = frame
         while caller is not None and id(caller) not in self._below and self._origin_of(caller) == origin.LIBRARY:
+            if caller.f_code.co_filename.endswith("utils/checkpoint.py"):
+                return  # puts the generator back: draws in between would be found by its state and their values
             caller = caller.f_back
         if caller is not None:
             self._effects.append((caller.f_code, caller.f_lineno, name))
@@ -149,6 +154,11 @@ class Observed:
     def library_codes(self) -> Set[types.CodeType]:
         """Code of PyTorch's and this package's, and of the standard library as called by them."""
         return set(self._library.values())
+
+    @property
+    def context_variables(self) -> List[object]:
+        """Variables of contextvars whose methods user code called."""
+        return list(self._variables.values())
 
     @property
     def names(self) -> Set[str]:

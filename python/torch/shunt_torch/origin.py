@@ -52,9 +52,10 @@ def of_code(code: types.CodeType, module_name: Optional[str]) -> str:
     return STANDARD if file.startswith(_STANDARD_FOLDERS) else USER
 
 
-# Functions of PyTorch's that do what no operator shows: files, and the seeds of its generator.
+# Functions of PyTorch's that do what no operator shows: files, and the seeds and states of its generator.
 _EFFECTS = frozenset(
-    {("serialization.py", "save"), ("serialization.py", "load"), ("random.py", "manual_seed"), ("random.py", "seed")}
+    {("serialization.py", "save"), ("serialization.py", "load"), ("random.py", "manual_seed"), ("random.py", "seed"),
+     ("random.py", "initial_seed"), ("random.py", "get_rng_state"), ("random.py", "set_rng_state")}
 )
 
 

@@ -8,14 +8,16 @@ from typing import Any, Callable
 import torch
 
 from . import _C
+from .code_facts import handles_errors
 from .comparison import difference
-from .guard import MISSING, is_value, mismatch
+from .guard import MISSING, Guard, is_value, mismatch
 from .kept_values import Guarded
+from .library_state import guards, hooks_of, outside_autocast
 from .observe import Observed
-from .recorder import Recorder
+from .recorder import Recorder, is_plain, refuse_unusable
 from .refusal import Refused
 from .results import Results
-from .walk import walk
+from .walk import Walk, walk
 
 
 class RecordedCall:
@@ -24,65 +26,69 @@ class RecordedCall:
     The call is a real one: its effects stand. Raises what the function raises. `refusal` says why there is no recording.
     """
 
+    numerics = "exact"
     history = True  # whether grads, hooks and leaves matter
 
-    def __init__(self, function: Callable, args: tuple, kwargs: dict, observed: Observed, hooks: str = "refuse"):
+    def __init__(self, function: Callable, args: tuple, kwargs: dict, observed: Observed, hooks: str = "refuse",
+                 numerics: str = "exact"):
         self.result: Any = None
         self.recording = self.refusal = None
         self.walked = None
         self.inputs: list[tuple[str, torch.Tensor]] = []
-        self.hooks = hooks
+        self.hooks, self.numerics = hooks, numerics
         try:
             self._before(function, args, kwargs, observed)
-        except Refused as refusal:
-            self.refusal = refusal
+        except Exception as error:
+            self.refusal, self.recording = _refusal_of(error), None
             self.result = function(*args, **kwargs)
             return
         self._run(function, args, kwargs, observed)
         if self.refusal is None:
             try:
-                self._after(observed)
-            except Refused as refusal:
-                self.refusal = refusal
+                self._after(args, kwargs, observed)
+            except Exception as error:
+                self.refusal = _refusal_of(error)
         if self.refusal is not None:
             self.recording = None
-        self.copies = self.handles = self.recorder = None  # memory
+        self.paths = [path for path, _ in self.inputs]
+        # Memory. Tensors of the arguments are this call's alone.
+        if self.recording is not None:
+            self.arguments.forget_tensors()
+        self.inputs, self.arguments = [], None
+        self.copies = self.handles = self.recorder = self.appearances = None
 
     # --- before the call ---
 
     def _before(self, function: Callable, args: tuple, kwargs: dict, observed: Observed) -> None:
-        reason = _C.surroundings_refusal()
+        reason = _C.surroundings_refusal() or outside_autocast()
         if reason:
             raise Refused(reason)
         torch.clear_autocast_cache()
         arguments = _C.Arguments(args, kwargs, is_value)
-        self.walked = walked = walk([("", function), *arguments.objects], observed)
-        for refused in (*observed.refusals, *walked.refusals):
-            raise Refused(refused.reason, refused.path)
-        self.inputs, objects = list(arguments.tensors), {id(t) for _, t in arguments.tensors}
+        for path, tensor in arguments.tensors:
+            _refuse_argument(path, tensor)
+        self.walked = walked = self._walk([("", function), *arguments.objects], arguments.tensors, observed)
+        # A tensor may be in several places, of which a later call may find others in some: each is an input.
+        self.inputs = list(arguments.tensors)
         captured, grad_of = [], []
         for path, tensor in walked.tensors:
             # What isn't in the CPU's memory can't be used; where the call does, the recorder says so.
-            if id(tensor) in objects or _C.key_of(tensor) is None or tensor.device.type != "cpu":
-                continue
-            objects.add(id(tensor))
-            self.inputs.append((path, tensor))
-            captured.append(tensor)
-            grad_of.append(-1)
-        owners = [i for i, (_, t) in enumerate(self.inputs) if t.is_leaf and t.grad is not None]
+            if is_plain(tensor):
+                self.inputs.append((path, tensor))
+                captured.append(tensor)
+                grad_of.append(-1)
+        owners = [i for i, (_, t) in enumerate(self.inputs) if _C.grad_of(t) is not None]
         for i in owners:
             path, tensor = self.inputs[i]
-            if id(tensor.grad) in objects:
-                continue
-            objects.add(id(tensor.grad))
+            refuse_unusable(f"{path}.grad", tensor.grad)
             self.inputs.append((f"{path}.grad", tensor.grad))
             captured.append(tensor.grad)
             grad_of.append(i)
         for path, tensor in self.inputs:
             if tensor.grad_fn is not None and torch.is_grad_enabled():
                 raise Refused(f"{path} has a grad_fn, so backward() would go on outside of the call: detach() it")
-            if _C.hooks_of(tensor) and self.hooks != "record":
-                raise Refused(f"{path} has hooks, which a replay doesn't call (hooks=\"record\" records what they do)")
+            if _C.has_tangent(tensor):
+                raise Refused(f"{path} has a tangent of forward AD, which isn't recorded")
         self.state = _C.StateGuards([tuple(g) for g in walked.guards], MISSING)
         failed = self.state.first_failed()
         if failed >= 0:
@@ -90,21 +96,51 @@ class RecordedCall:
         self._save(arguments, captured, grad_of)
 
     def _save(self, arguments: Any, captured: list, grad_of: list) -> None:
+        self.arguments = arguments
+        for path, tensor in self.inputs:
+            if not is_plain(tensor):
+                raise Refused(f"{path} is {_described(tensor)}, and only strided tensors of PyTorch's own classes can be captured")
         self.recording = _C.Recording(arguments, self.state, captured, grad_of)
         tensors = [t for _, t in self.inputs]
-        self.recording.look(tensors, self.history)
-        leaves = [i for i, t in enumerate(tensors) if t.requires_grad and t.is_leaf]
-        self.recorder = Recorder(self.recording.program, self.inputs, leaves)
+        if not self.recording.look(tensors, self.history):
+            raise Refused("the memory of two inputs overlaps in storages that PyTorch takes for different ones, as from_numpy() makes them: "
+                          "make them views of one tensor")
+        self.recorder = Recorder(self.recording.program, self.inputs)
         self.copies = _C.copy_inputs(tensors)
         self.handles = {h.address: h for h in map(_C.Storage, tensors)}
         self.uses = {address: h.uses for address, h in self.handles.items()}
         self.versions = [0 if t.is_inference() else t._version for t in tensors]
-        self.generator = torch.get_rng_state()
+        self.appearances = [_appearance(t) for t in tensors]
+        self.generator = torch.default_generator.get_state()
+
+    def _walk(self, roots: list, arguments: list, observed: Observed) -> Walk:
+        """The walk of what the call can read. Where hooks are recorded, they are walked, too."""
+        walked = walk(roots, observed)
+        for refused in (*observed.refusals, *walked.refusals):
+            raise Refused(refused.reason, refused.path)
+        hooked = [(path, t) for path, t in (*arguments, *walked.tensors) if _C.hooks_of(t)]
+        owners = {id(g.owner): g for g in walked.guards if isinstance(g.owner, (torch.nn.Module, torch.optim.Optimizer))}
+        of_modules = [f"{g.path.removesuffix('.__class__').removesuffix('.__dict__')}.{name}" for g in owners.values()
+                      for name, _ in hooks_of(g.owner)]
+        if self.hooks != "record" and (hooked or of_modules):
+            where = f"{hooked[0][0]} has hooks" if hooked else f"there are hooks in {of_modules[0]}"
+            raise Refused(f"{where}, which a replay doesn't call (hooks=\"record\" records what they do)")
+        more = [(path, t, name, dict_) for path, t in hooked for name in ("_backward_hooks", "_post_accumulate_grad_hooks")
+                if (dict_ := getattr(t, name)) is not None]
+        if hooked and len(more) < len(hooked):
+            raise Refused(f"{hooked[0][0]} has hooks that aren't in a dict of its own, and can't be told from others")
+        if more:
+            walked = walk([*roots, *((f"{path}.{name}", hooks) for path, _, name, hooks in more)], observed)
+            for refused in walked.refusals:
+                raise Refused(refused.reason, refused.path)
+        walked.guards.extend(Guard("attribute", t, name, hooks, False, f"{path}.{name}") for path, t, name, hooks in more)
+        walked.guards.extend(guards())
+        return walked
 
     # --- the call ---
 
     def _run(self, function: Callable, args: tuple, kwargs: dict, observed: Observed) -> None:
-        codes = len(observed.codes)
+        codes, variables = len(observed.codes), len(observed.context_variables)
         refusals = len(observed.refusals)
         try:
             with observed.watching(), Guarded(self.recorder), self.recorder:
@@ -115,22 +151,27 @@ class RecordedCall:
         if self.refusal is None and len(observed.refusals) > refusals:
             refused = observed.refusals[refusals]
             self.refusal = Refused(refused.reason, refused.path)
-        elif self.refusal is None and len(observed.codes) > codes:
+        elif self.refusal is None and (len(observed.codes) > codes or len(observed.context_variables) > variables):
             self.refusal = Refused("functions were called that earlier calls hadn't called", retry=True)
 
     # --- after the call ---
 
-    def _after(self, observed: Observed) -> None:
+    def _after(self, args: tuple, kwargs: dict, observed: Observed) -> None:
         recorder, program = self.recorder, self.recording.program
         recorder.poll_grads()
         self._compare_state()
-        results = Results(self.result, [t for _, t in self.inputs], recorder)
+        self._compare_inputs(args, kwargs)
+        if recorder.failing and observed is not None and any(map(handles_errors, observed.codes)):
+            raise Refused(f"{recorder.failing} may raise an error after something outside was changed, and the function handles errors: "
+                          "let them pass, or change things later")
+        results = Results(self.result, [t for _, t in self.inputs], recorder, self._containers(args, kwargs))
         versions = self._versions_grown()
         self._find_survivors(results)
         for slot in results.made_slots:
             program.add_output(slot)
         program.finish(results.view_slots)
         self.recording.set_versions(versions)
+        self.versions_grown = versions
         self.recording.set_result(_C.Result(results.template))
         for output, name, message in results.freed:
             self.recording.add_freed_graph(output, name, message)
@@ -146,6 +187,34 @@ class RecordedCall:
         change = f" from {_short(values[0])} to {_short(values[1])}" if values else ""
         raise Refused(f"the call changes {guard.path}{change}, which a replay wouldn't", retry=True)
 
+    def _compare_inputs(self, args: tuple, kwargs: dict) -> None:
+        """Refuses changes that no operator shows: of containers among the arguments, and of what tensors are."""
+        now = _C.Arguments(args, kwargs, is_value)
+        paths = {path for path, _ in now.tensors}
+        changed = self.arguments.difference(args, kwargs)
+        for (path, before), (_, after) in zip(self.arguments.tensors, now.tensors):
+            changed = changed or ("" if before is after else f"{path} is another tensor")
+        if changed:
+            raise Refused(f"the call changes its arguments, which a replay wouldn't: {changed}")
+        for (path, tensor), before in zip(self.inputs, self.appearances):
+            if self.history and path in paths:
+                _refuse_argument(path, tensor)
+            what = next((name for name, a, b in zip(_APPEARANCE, before, _appearance(tensor)) if a is not b and a != b), None)
+            if what:
+                raise Refused(f"the call changes {what} of {path}, which a replay wouldn't")
+
+    def _containers(self, args: tuple, kwargs: dict) -> set[int]:
+        """The lists and dicts that are there before the call, by id."""
+        found = {id(x) for g in (self.walked.guards if self.walked is not None else ()) for x in (g.owner, g.expected) if isinstance(x, (list, dict))}
+        todo = [*args, *kwargs.values()]
+        while todo:
+            value = todo.pop()
+            if isinstance(value, (list, dict)):
+                found.add(id(value))
+            if isinstance(value, (list, tuple, dict)):
+                todo += value.values() if isinstance(value, dict) else value
+        return found
+
     def _versions_grown(self) -> list[int]:
         out = []
         for (path, tensor), before in zip(self.inputs, self.versions):
@@ -160,8 +229,9 @@ class RecordedCall:
         explained = results.holders()
         known = {id(t) for _, t in self.inputs}
         for _, tensor in self.inputs:
-            if tensor.is_leaf and tensor.grad is not None and id(tensor.grad) not in known:
-                explained.add(tensor.grad)
+            grad = _C.grad_of(tensor)
+            if grad is not None and id(grad) not in known:
+                explained.add(grad)
         for last in (False, True):
             left = [h for h in self.recorder.handles if h.uses > self._expected_uses(h, explained)]
             if not left:
@@ -183,27 +253,52 @@ class RecordedCall:
         what = self._difference(results, self.copies, plain=True)
         if what:
             raise Refused(f"a replay of the operators gives other values than the function: {what}")
-        self.no_plan = self._on_generator(lambda: self.recording.make_plan(again))
+        is_fast = self.numerics == "fast"
+        self.no_plan = self._on_generator(lambda: self.recording.make_plan(again, is_fast))
         if not self.no_plan:
-            self.no_plan = self._difference(results, for_plan, plain=False)
+            self.no_plan = (self._on_generator(lambda: self.recording.check_operators(for_plan)) if is_fast
+                            else self._difference(results, for_plan, plain=False))
             if self.no_plan:
                 self.recording.drop_plan()
 
     def _difference(self, results: Results, copies: list, plain: bool) -> str:
-        after = torch.get_rng_state()
-        (complete, *replayed), drawn = self._on_generator(lambda: (self.recording.replay(copies, plain), torch.get_rng_state()))
+        after = torch.default_generator.get_state()
+        (complete, *replayed), drawn = self._on_generator(lambda: (self.recording.replay(copies, plain), torch.default_generator.get_state()))
         if not complete:
             return "a value that was read is another one"
         return difference(replayed, results.made, copies, self.inputs) or ("" if torch.equal(drawn, after) else "the generator's state")
 
     def _on_generator(self, run: Callable) -> Any:
         """Runs with the generator's state of before the call, and puts back that of after it."""
-        after = torch.get_rng_state()
-        torch.set_rng_state(self.generator)
+        after = torch.default_generator.get_state()
+        torch.default_generator.set_state(self.generator)
         try:
             return run()
         finally:
-            torch.set_rng_state(after)
+            torch.default_generator.set_state(after)
+
+
+def _refusal_of(error: Exception) -> Refused:
+    # An error of ours must not be one of the user's call.
+    return error if isinstance(error, Refused) else Refused(f"it can't be recorded ({type(error).__name__}: {error})")
+
+
+_APPEARANCE = ("the memory, sizes or strides", "the type", "requires_grad", "the graph", "retains_grad", "the hooks", "the grad_dtype")
+
+
+def _appearance(t: torch.Tensor) -> tuple:
+    """What of a tensor besides elements and grad a call may change without an operator, see _APPEARANCE."""
+    return _C.key_of(t), type(t), t.requires_grad, t.grad_fn, t.retains_grad, _C.hooks_of(t), t.grad_dtype if t.is_leaf else None
+
+
+def _described(tensor: torch.Tensor) -> str:
+    return f"a {tensor.layout} tensor" if tensor.layout != torch.strided else f"a {type(tensor).__name__}, a subclass of Tensor"
+
+
+def _refuse_argument(path: str, tensor: torch.Tensor) -> None:
+    refuse_unusable(path, tensor)
+    if _C.has_attributes(tensor):
+        raise Refused(f"{path} has attributes, {', '.join(vars(tensor))}, which another call's tensor need not have: pass them apart")
 
 
 def _short(value: Any) -> str:

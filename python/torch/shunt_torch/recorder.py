@@ -9,18 +9,27 @@ neither an input's nor made by a recorded operator is refused, since a replay wo
 from __future__ import annotations
 
 import sys
-from typing import Any, Optional
+from typing import Any, Callable, Iterator, Optional
 
 import torch
 
 from . import _C
 from .constants import PlainData
+from .library_state import users_kernels
 from .refusal import Refused, from_optimizer, user_line
 
 # Arguments that an operator writes though its schema doesn't say so, by position.
 _UNANNOTATED_WRITES = {"aten::native_batch_norm": (3, 4), "aten::miopen_batch_norm": (3, 4), "aten::cudnn_batch_norm": (3, 4)}
 # Marks for profilers, without a meaning for what is computed.
 _MARKS = ("profiler::",)
+_TOO_LATE = "after memory from outside was written or numbers were drawn: read it before that"
+# What they make has no elements yet.
+_EMPTY = ("aten::empty", "aten::new_empty", "aten::_empty")
+# These look at no elements of their tensors.
+_UNREAD = ("aten::_unsafe_view", "aten::_reshape_alias", "aten::new_", "aten::resize_", "aten::set_")
+_THROWING = ("assert", "embedding", "index", "gather", "scatter", "take", "put", "linalg", "cholesky", "inverse", "solve", "nll_loss",
+             "cross_entropy", "multinomial", "bernoulli", "normal", "poisson", "binomial", "one_hot", "bincount", "histc", "repeat_interleave",
+             "unpool", "segment", "ctc_loss", "qr", "svd", "eig", "lu_")
 _PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 _ADVICE = {
     "Adam": "pass fused=True", "AdamW": "pass fused=True", "Adagrad": "pass fused=True",
@@ -31,38 +40,40 @@ _ADVICE = {
 class Recorder:
     """Records while it is entered. After a refusal the rest of the call runs as it would without it.
 
-    `inputs`: the tensors that stand for the program's inputs, in order, with the path of each; `leaves`: positions of those
-    whose grads are watched.
+    `inputs`: the tensors that stand for the program's inputs, in order, with the path of each.
     """
 
-    def __init__(self, program: "_C.Program", inputs: list[tuple[str, torch.Tensor]], leaves: list[int]):
+    def __init__(self, program: "_C.Program", inputs: list[tuple[str, torch.Tensor]]):
         self.program, self.inputs = program, inputs
         self.plain_data = PlainData()
-        self._hook = _C.OperatorHook(self)
+        self._hook: Any = None
         self._stance: Any = None
         self.refusal: Optional[Refused] = None
         self.slots: dict[tuple, int] = {}  # by key
         self.bases: dict[int, int] = {}  # a slot on each storage
         self.outside: set[int] = set()  # storages of inputs
+        self.storage_inputs: dict[int, int] = {}  # the first input on each
         self.handles: list = []  # so that no address of a storage is used again while the call runs
         self.writes: dict[int, int] = {}  # by storage of an input: how often an operator wrote it
         self.touched = False  # something outside was written, or drawn
-        self.draws = False
+        self.assigned = False  # grads were
+        self.failing: str = ""  # an operator that may throw, by the values it is given, after something outside was changed
         self.foreign = False  # an operator that isn't PyTorch's
+        self.unwritten: set[int] = set()  # storages made by torch.empty and the like
         self.views: dict[int, int] = {}  # slots that are views, and what they are views of
         self._dtypes: dict[int, torch.dtype] = {}
         for path, tensor in inputs:
             slot = program.add_input()
             key = _C.key_of(tensor)
-            if key is None:
-                raise Refused(f"{path} is a {tensor.layout} tensor, and only strided ones can be captured")
             self.slots.setdefault(key, slot)
             if key[0] not in self.bases:
                 self.bases[key[0]] = slot
                 self.handles.append(_C.Storage(tensor))
             self.outside.add(key[0])
-        self.leaves = leaves
-        self.watch = _C.GradWatch([inputs[i][1] for i in leaves])
+            self.storage_inputs.setdefault(key[0], slot)
+        self.generator = torch.default_generator.get_state()
+        self.users_kernels = users_kernels()
+        self.watch = _C.GradWatch([tensor for _, tensor in inputs])
 
     # --- what the hook calls ---
 
@@ -71,11 +82,13 @@ class Recorder:
             self._stance = torch.compiler.set_stance("force_eager")
             self._stance.__enter__()
         self.plain_data.__enter__()
+        self._hook = _C.OperatorHook(self)
         self._hook.enter()
         return self
 
     def __exit__(self, *error: Any) -> None:
         self._hook.exit()
+        self._hook = None  # it holds the recorder, which the garbage collector doesn't see
         self.plain_data.__exit__(*error)
         if self._stance is not None:
             self._stance.__exit__(*error)
@@ -93,11 +106,34 @@ class Recorder:
             self.refusal = _refusal_of(error, func)
         return None
 
+    def failed(self, call: dict) -> None:
+        """Called where an operator threw. Matters where the function goes on: another call's values needn't throw."""
+        self.refusal = self.refusal or Refused(f"{call['func']._schema.name} raises an error, which the function handles", call["where"])
+
     def after(self, call: dict, out: Any) -> None:
         try:
             self._record(call, out)
         except Exception as error:
             self.refusal = _refusal_of(error, call["func"])
+
+    def refuses(self, name: str) -> None:
+        """Called before an operator of which nothing is known but that it is made of others."""
+        if self.refusal is None:
+            self.refusal = Refused(f"{name} may read or write memory by no operator", user_line())
+
+    def reads(self, name: str, tensor: torch.Tensor) -> None:
+        """Called before an operator whose way depends on the elements of a tensor: other ones end a replay."""
+        if self.refusal is not None:
+            return
+        try:
+            if self.touched:
+                raise Refused(f"{name} reads the values of a tensor {_TOO_LATE}", user_line())
+            self.poll_grads()
+            same = (_C.Slot(self.slot_of(tensor)), tensor.detach().clone())
+            self.program.call("aten::equal", "", same, {}, [[]], user_line())
+            self.program.expect(True)
+        except Exception as error:
+            self.refusal = _refusal_of(error, name)
 
     def _keep_constant(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor was made from Python's numbers alone, which guards know; each replay gets a copy of it."""
@@ -109,18 +145,26 @@ class Recorder:
 
     def poll_grads(self) -> None:
         """Records grads that were assigned since the last look, which no operator shows."""
-        for leaf, grad in self.watch.changes():
+        for i, grad in self.watch.changes():
+            self.assigned = True
             if grad is None:
-                self.program.assign_grad(self.leaves[leaf], None)
+                self.program.assign_grad(i, None)
                 continue
             if grad.requires_grad:
-                raise Refused(f"the grad of {self.inputs[self.leaves[leaf]][0]} has a graph (create_graph=True)", user_line())
-            self.program.assign_grad(self.leaves[leaf], self.slot_of(grad))
+                raise Refused(f"the grad of {self.inputs[i][0]} has a graph (create_graph=True)", user_line())
+            self.refuse_unwritten(grad)
+            self.program.assign_grad(i, self.slot_of(grad))
+
+    def touch(self) -> None:
+        self.touched = True
+        self.program.touch()
 
     # --- operators ---
 
     def _prepare(self, func: Any, args: tuple, kwargs: dict) -> dict:
         schema = func._schema
+        if self.users_kernels and f"{schema.name}.{schema.overload_name}".rstrip(".") in self.users_kernels:
+            raise Refused(f"a kernel for {schema.name} was registered from Python (torch.library), which a replay may not call", user_line())
         if torch.Tag.dynamic_output_shape in func.tags and not self._has_fixed_shape(schema.name, args):
             raise Refused(f"the size of {schema.name}'s result depends on values", user_line())
         written = []
@@ -134,19 +178,32 @@ class Recorder:
             if args[5] and args[i] is not None:  # in training
                 written.append(args[i])
         written = [t for t in written if isinstance(t, torch.Tensor)]
+        if self.unwritten and not _reads_nothing(schema):
+            for tensor in _tensors((args, tuple(kwargs.values()))):
+                if not any(tensor is t for t in written):
+                    self.refuse_unwritten(tensor)
         template = tuple(self._template(a) for a in args), {k: self._template(v) for k, v in kwargs.items()}
         before = [_C.key_of(t) for t in written]
         if torch.Tag.inplace_view in func.tags and any(k[0] in self.outside for k in before):
             raise Refused(f"{schema.name} changes sizes or strides of memory from outside", user_line())
         where = user_line()
-        if torch.Tag.nondeterministic_seeded in func.tags:
-            self.draws = self.touched = True
+        if torch.Tag.nondeterministic_seeded in func.tags or any(k[0] in self.outside for k in before):
+            self.touch()
+        if (self.touched or self.assigned) and not self.failing and _may_throw(schema.name):
+            self.failing = f"{schema.name} ({where})"
         self.foreign |= func.namespace not in ("aten", "prims")
         return {"func": func, "template": template, "written": written, "before": before, "where": where}
+
+    def refuse_unwritten(self, tensor: torch.Tensor) -> None:
+        key = _C.key_of(tensor)
+        if key is not None and key[0] in self.unwritten and tensor.numel() != 0:
+            raise Refused("memory is read that was made by torch.empty or the like, and that no operator has written since", user_line())
 
     @staticmethod
     def _has_fixed_shape(name: str, args: tuple) -> bool:
         """Indices that are no masks give results of the same size each time; so do weights of the bins that are given."""
+        if name == "aten::_ctc_loss":
+            return not isinstance(args[2], torch.Tensor)  # lengths are numbers, compared where they were read
         if name not in ("aten::index", "aten::_unsafe_index"):
             return False
         return not any(isinstance(i, torch.Tensor) and i.dtype in (torch.bool, torch.uint8) for i in args[1])
@@ -160,13 +217,8 @@ class Recorder:
 
     def slot_of(self, tensor: torch.Tensor) -> int:
         """The slot of what a tensor shows; where it shows a known storage in a new way, that of a view of it."""
-        if type(tensor) not in _PLAIN:
-            raise Refused(f"a {type(tensor).__name__} is used, which is a subclass of Tensor", user_line())
-        if tensor.device.type != "cpu":
-            raise Refused(f"a tensor on {tensor.device} is used, and only the CPU's can be captured", user_line())
+        refuse_unusable("a tensor that is used", tensor, user_line)
         key = _C.key_of(tensor)
-        if key is None:
-            raise Refused(f"a {tensor.layout} tensor is used, and only strided ones can be captured", user_line())
         slot = self.slots.get(key)
         if slot is not None:
             return slot
@@ -215,6 +267,8 @@ class Recorder:
         is_view = any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
         for slot, tensor in zip([s for s in slots if s >= 0], tensors):
             self._add(slot, tensor)
+            if schema.name.startswith(_EMPTY) and not _fills_memory():
+                self.unwritten.add(_C.key_of(tensor)[0])
             if is_view and sources and sources[0] is not None:
                 self.views[slot] = sources[0]
 
@@ -223,9 +277,8 @@ class Recorder:
         return template.index if isinstance(template, _C.Slot) else None
 
     def _add(self, slot: int, tensor: torch.Tensor) -> None:
+        refuse_unusable("a result", tensor, user_line)
         key = _C.key_of(tensor)
-        if key is None:
-            raise Refused(f"a {tensor.layout} tensor is made, and only strided ones can be captured", user_line())
         if key[0] not in self.bases:
             self.bases[key[0]] = slot
             self.handles.append(_C.Storage(tensor))
@@ -235,9 +288,10 @@ class Recorder:
     def _note_writes(self, call: dict) -> None:
         for tensor, before in zip(call["written"], call["before"]):
             storage = before[0]
+            self.unwritten.discard(storage)
             if storage in self.outside:
                 self.writes[storage] = self.writes.get(storage, 0) + 1
-                self.touched = True
+                self.program.wrote(self.storage_inputs[storage])
             after = _C.key_of(tensor)
             if after != before:
                 # An out= argument that was given its size. What looked at it before looks at it no longer.
@@ -261,11 +315,51 @@ class Recorder:
             raise Refused(f"{optimizer} reads a tensor's value ({what}): {advice}", user_line())
         if not isinstance(value, bool):
             raise Refused(f"{what}, and a replay would freeze it: keep it in a tensor", user_line())
-        if self.touched:
-            raise Refused(f"{what} after memory from outside was written or numbers were drawn: read it before that", user_line())
+        if self.touched or not torch.equal(torch.default_generator.get_state(), self.generator):
+            raise Refused(f"{what} {_TOO_LATE}", user_line())
         self.program.expect(value)
+
+
+def refuse_unusable(what: str, tensor: torch.Tensor, where: Callable[[], str] = str) -> None:
+    """Raises Refused for tensors of which no operator below autograd sees all."""
+    if type(tensor) not in _PLAIN:
+        raise Refused(f"{what} is a {type(tensor).__name__}, and subclasses of Tensor can't be captured", where())
+    if tensor.device.type != "cpu":
+        raise Refused(f"{what} is on {tensor.device}, and only tensors of the CPU can be captured", where())
+    if tensor._is_zerotensor():
+        raise Refused(f"{what} is a tensor of zeros without memory (torch._efficientzerotensor)", where())
+    if _C.key_of(tensor) is None:
+        raise Refused(f"{what} has layout {tensor.layout}, and only strided tensors can be captured", where())
+
+
+def is_plain(tensor: torch.Tensor) -> bool:
+    """Whether a tensor can be an input: in the CPU's memory, strided, and of no subclass."""
+    return type(tensor) in _PLAIN and tensor.device.type == "cpu" and _C.key_of(tensor) is not None
+
+
+def _may_throw(name: str) -> bool:
+    """Whether an operator throws for some values of its arguments, as indices are or matrices that have no inverse."""
+    return any(part in name for part in _THROWING)
 
 
 def _refusal_of(error: Exception, func: Any) -> Refused:
     # An error of ours must not be one of the user's call, which goes on.
     return error if isinstance(error, Refused) else Refused(f"{func} can't be recorded ({type(error).__name__}: {error})", user_line())
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for v in value:
+            yield from _tensors(v)
+
+
+def _reads_nothing(schema: Any) -> bool:
+    if schema.name.startswith(_UNREAD) or schema.name.endswith("_like"):
+        return True
+    return any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)  # a view
+
+
+def _fills_memory() -> bool:
+    return torch.are_deterministic_algorithms_enabled() and torch.utils.deterministic.fill_uninitialized_memory

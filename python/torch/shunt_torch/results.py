@@ -30,9 +30,11 @@ class Results:
     """`template`: for _C.Result; `made`: the tensors that a replay makes, `made_slots` their slots; `view_slots`: slots that it has to
     make as eager code does; `freed`: (position among made, node's name, message) of those whose graph is gone."""
 
-    def __init__(self, result: Any, inputs: list[torch.Tensor], recorder: Any):
+    def __init__(self, result: Any, inputs: list[torch.Tensor], recorder: Any, containers: set[int]):
         self._inputs = {id(t): i for i, t in reversed(list(enumerate(inputs)))}
         self._recorder = recorder
+        self._containers = containers  # by id: those that a result must not be, as a replay makes new ones
+        self._inference = torch.is_inference_mode_enabled()
         self._by_id: dict[int, int] = {}
         self.made: list[torch.Tensor] = []
         self.made_slots: list[int] = []
@@ -49,6 +51,10 @@ class Results:
     def _parse(self, value: Any, path: str) -> Any:
         if isinstance(value, torch.Tensor):
             return self._tensor(value, path)
+        if type(value) in (dict, list):
+            if id(value) in self._containers:
+                raise Refused(f"{path} is a {type(value).__name__} that is elsewhere, too, and a replay makes new ones: return a copy")
+            self._containers.add(id(value))
         if type(value) is dict:
             return {k: self._parse(v, f"{path}[{k!r}]") for k, v in value.items()}
         if type(value) is list:
@@ -68,12 +74,18 @@ class Results:
             return -1 - self._inputs[id(tensor)]
         if id(tensor) in self._by_id:
             return self._by_id[id(tensor)]
+        self._recorder.refuse_unwritten(tensor)
+        if tensor.is_inference() != self._inference:
+            raise Refused(f"{path} is {'an' if tensor.is_inference() else 'no'} inference tensor: enter inference_mode() around the call")
         slot = self._recorder.slot_of(tensor)
-        if slot < len(self._recorder.inputs):
-            # Another object that shows an input's memory as the input does: one of its own, as detach() gives.
-            slot = self._recorder.program.call("aten::detach", "", (_C.Slot(slot),), {}, [[True]], "")[0]
-        if slot in self.made_slots:
-            slot = self._recorder.program.call("aten::alias", "", (_C.Slot(slot),), {}, [[True]], "")[0]
+        from_outside = _C.key_of(tensor)[0] in self._recorder.outside
+        if slot < len(self._recorder.inputs) or slot in self.made_slots or (from_outside and not tensor._is_view()):
+            # Another object that shows its memory as an input or another result does; autograd may know it as a view, or not.
+            shown = slot
+            operator = "aten::alias" if tensor._is_view() else "aten::detach"
+            slot = self._recorder.program.call(operator, "", (_C.Slot(shown),), {}, [[True]], "")[0]
+            if tensor._is_view():
+                self._recorder.views[slot] = shown
         index = len(self.made)
         if tensor.requires_grad:
             self._graph(tensor, path, index)

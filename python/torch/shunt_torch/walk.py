@@ -105,6 +105,8 @@ def walk(roots: List[Tuple[str, object]], observed: Observed) -> Walk:
         w.visit(value, Place(path, 0, False))
     for path, hooks in _global_hooks():
         w.visit(hooks, Place(path, 0, False))
+    for variable in observed.context_variables:
+        w.visit(variable, Place(f"context variable {variable.name}", 0, False))
     walk_globals(w)
     w.run()
     _refuse_lost_closures(w)

@@ -1,32 +1,37 @@
 """How containers are walked: by their keys, length and elements. Immutable ones need no guards, only their elements do."""
 
-from .guard import is_value, keys_of
+from collections import OrderedDict, deque
+
+from .guard import MISSING, has_plain_hash, is_value, keys_of
 from .place import MAX_ELEMENTS
 
 _TOO_LONG = "has {} elements, too many to compare at each call; keep them in a tensor"
+_HASHED = "is an OrderedDict with keys whose __hash__ is the user's, which comparing its order would call; use a dict"
 
 
-def _is_too_long(w, value, place) -> bool:
-    if len(value) > MAX_ELEMENTS:
-        w.refuse(place, _TOO_LONG.format(len(value)))
+def _is_too_long(w, size: int, place) -> bool:
+    if size > MAX_ELEMENTS:
+        w.refuse(place, _TOO_LONG.format(size))
         return True
     return False
 
 
 def walk_list(w, value, place) -> None:
     """A list or deque."""
-    size = type(value).__len__(value)
+    kind = list if isinstance(value, list) else deque
+    size = kind.__len__(value)
     w.guard("length", value, None, size, f"len({place.path})")
-    if _is_too_long(w, value, place):
+    if _is_too_long(w, size, place):
         return
     for i in range(size):
         path = f"{place.path}[{i}]"
-        w.hold("index", value, i, value[i], path, place._replace(path=path))
+        w.hold("index", value, i, kind.__getitem__(value, i), path, place._replace(path=path))
 
 
 def walk_tuple(w, value, place) -> None:
     """A tuple or frozenset: the identity that led here says which elements it has."""
-    for i, x in enumerate(tuple.__iter__(value) if isinstance(value, tuple) else value):
+    kind = tuple if isinstance(value, tuple) else frozenset
+    for i, x in enumerate(kind.__iter__(value)):
         w.visit(x, place._replace(path=f"{place.path}[{i}]"))
 
 
@@ -36,21 +41,26 @@ def walk_slice(w, value, place) -> None:
 
 
 def walk_set(w, value, place) -> None:
-    w.guard("set", value, None, frozenset(value), place.path)
-    if not _is_too_long(w, value, place):
-        walk_tuple(w, value, place)
+    elements = frozenset(value)
+    w.guard("set", value, None, elements, place.path)
+    if not _is_too_long(w, len(elements), place):
+        walk_tuple(w, elements, place)
 
 
 def walk_dict(w, value, place) -> None:
+    if isinstance(value, OrderedDict) and not all(map(has_plain_hash, dict.__iter__(value))):
+        w.refuse(place, _HASHED)
+        return
     keys = keys_of(value)
     w.guard("keys", value, None, keys, f"keys of {place.path}")
-    if _is_too_long(w, value, place):
+    if _is_too_long(w, len(keys), place):
         return
+    values = {id(k): v for k, v in dict.items(value)}
     for key in keys:
         name = repr(key) if is_value(key) else w.paths.get(id(key)) or f"<{type(key).__name__}>"
         path = f"{place.path}[{name}]"
         w.visit(key, place._replace(path=f"key {name} of {place.path}"))
-        w.hold("item", value, key, dict.get(value, key), path, place._replace(path=path))
+        w.hold("item", value, key, values[id(key)], path, place._replace(path=path))
 
 
 def walk_reference(w, value, place) -> None:
@@ -59,3 +69,17 @@ def walk_reference(w, value, place) -> None:
     if target is not None:
         w.result.alive.append(target)
         w.visit(target, place._replace(path=f"{place.path}()"))
+
+
+def walk_context_variable(w, value, place) -> None:
+    """A variable of contextvars: what it has in this context. Its default never changes."""
+    held = value.get(MISSING)
+    w.guard("context", value, None, held, place.path)
+    w.visit(_default_of(value) if held is MISSING else held, place._replace(path=f"{place.path}.get()"))
+
+
+def _default_of(variable) -> object:
+    try:
+        return variable.get()
+    except LookupError:
+        return None

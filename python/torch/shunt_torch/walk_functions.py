@@ -83,6 +83,11 @@ def _is_of_library(f) -> bool:
     return module is not None and origin.of_name(module) == origin.LIBRARY
 
 
+def walk_captured(w, captured, place) -> None:
+    """A captured function that another one calls: inside of a recording it is the function itself."""
+    w.visit(captured._function, place)
+
+
 def walk_property(w, p, place) -> None:
     for name in ("fget", "fset", "fdel"):
         w.visit(getattr(p, name), place._replace(path=f"{place.path}.{name}"))

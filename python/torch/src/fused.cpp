@@ -11,48 +11,6 @@
 namespace shunt_torch {
 namespace {
 
-struct Rule {
-  std::string_view name;        // PyTorch's operator
-  const char* fused = nullptr;  // Shunt's of another name
-  bool has_alpha = false;       // rounds once where alpha is 1
-};
-
-// Not in it, for they round or choose otherwise: sqrt (MKL's is an ulp off in vectors), maximum and minimum of zeros of
-// both signs (vectors and their tails differ).
-constexpr std::array kRules = {
-    Rule{"aten::add.Tensor", "shunt_torch::add_scaled", true},
-    Rule{"aten::add_.Tensor", "shunt_torch::add_scaled_", true},
-    Rule{"aten::sub.Tensor", "shunt_torch::sub_scaled", true},
-    Rule{"aten::sub_.Tensor", "shunt_torch::sub_scaled_", true},
-    Rule{"aten::mul.Tensor"},
-    Rule{"aten::mul_.Tensor"},
-    Rule{"aten::div.Tensor"},
-    Rule{"aten::div_.Tensor"},
-    Rule{"aten::neg"},
-    Rule{"aten::abs"},
-    Rule{"aten::relu"},
-    Rule{"aten::relu_"},
-    Rule{"aten::threshold_backward"},
-    Rule{"aten::where.self"},
-    Rule{"aten::eq.Tensor"},
-    Rule{"aten::ne.Tensor"},
-    Rule{"aten::lt.Tensor"},
-    Rule{"aten::le.Tensor"},
-    Rule{"aten::gt.Tensor"},
-    Rule{"aten::ge.Tensor"},
-    Rule{"aten::eq.Scalar"},
-    Rule{"aten::ne.Scalar"},
-    Rule{"aten::lt.Scalar"},
-    Rule{"aten::le.Scalar"},
-    Rule{"aten::gt.Scalar"},
-    Rule{"aten::ge.Scalar"},
-};
-
-const Rule* ruleOf(const std::string& name) {
-  const auto* const it = std::find_if(kRules.begin(), kRules.end(), [&](const Rule& r) { return r.name == name; });
-  return it == kRules.end() ? nullptr : it;
-}
-
 // From so many elements on PyTorch's kernels use all threads (at::internal::GRAIN_SIZE), which a group doesn't.
 constexpr int64_t kParallelElements = 32768;
 
@@ -100,12 +58,32 @@ bool sameView(const at::Tensor& a, const at::Tensor& b) {
          a.storage_offset() == b.storage_offset();
 }
 
+// What an argument that is no tensor is to Shunt; none for what isn't known here.
+std::optional<shunt::IValue> literalOf(const c10::Argument& schema, const c10::IValue& v) {
+  if (v.isNone() || (v.isTensor() && !v.toTensor().defined())) return shunt::IValue();
+  if (const std::string type = schema.real_type()->str(); type.find("ScalarType") != std::string::npos) {
+    const auto dtype = dtypeOf(static_cast<at::ScalarType>(v.toInt()));
+    return dtype ? std::optional(shunt::IValue(*dtype)) : std::nullopt;
+  }
+  if (v.isIntList()) return shunt::IValue(v.toIntVector());
+  if (v.isBoolList()) {
+    const auto list = v.toBoolList();
+    return shunt::IValue(std::vector<bool>(list.begin(), list.end()));
+  }
+  if (v.isString()) return shunt::IValue(v.toStringRef());
+  return numberOf(v);
+}
+
+bool writesFirst(const c10::FunctionSchema& schema) {
+  return !schema.arguments().empty() && schema.arguments()[0].alias_info() != nullptr &&
+         schema.arguments()[0].alias_info()->isWrite();
+}
+
 }  // namespace
 
-bool FusedGroup::canFuse(const Program& program, size_t step, const std::vector<at::Tensor>& trace) {
+bool FusedGroup::canFuse(const Program& program, size_t step, const std::vector<at::Tensor>& trace, Numerics numerics) {
   const Program::Step& s = program.steps_[step];
-  const Rule* const rule = ruleOf(s.name);
-  if (rule == nullptr || s.expected) return false;
+  if (fusedRule(s.name, numerics) == nullptr || s.expected) return false;
   std::optional<at::ScalarType> floating;
   const auto fits = [&](int64_t slot) {
     const at::Tensor& t = trace[static_cast<size_t>(slot)];
@@ -118,45 +96,50 @@ bool FusedGroup::canFuse(const Program& program, size_t step, const std::vector<
   };
   for (size_t i = 0; i < s.arguments.size(); ++i) {
     const Program::Argument& a = s.arguments[i];
-    if (a.place == Program::Place::kSlot ? !fits(a.slots[0])
-                                         : a.place != Program::Place::kLiteral || !numberOf(a.literal))
+    if (a.place == Program::Place::kSlot
+            ? !fits(a.slots[0])
+            : a.place != Program::Place::kLiteral || !literalOf(s.op->schema().arguments()[i], a.literal))
       return false;
   }
   for (const auto& of_return : s.results)
-    if (of_return.size() != 1 || of_return[0] < 0 || !fits(of_return[0])) return false;
+    if (of_return.size() != 1 || (of_return[0] >= 0 && !fits(of_return[0]))) return false;
   // Bools and numbers alone have rules of their own.
   return floating.has_value();
 }
 
 class FusedGroup::Maker {
  public:
-  Maker(const Program& program, const std::vector<at::Tensor>& trace) : program_(program), trace_(trace) {}
+  Maker(const Program& program, const std::vector<at::Tensor>& trace, Numerics numerics)
+      : program_(program), trace_(trace), numerics_(numerics) {}
 
   void add(size_t step) {
     const Program::Step& s = program_.steps_[step];
-    if (!canFuse(program_, step, trace_)) return addViews(s);
-    const Rule& rule = *ruleOf(s.name);
+    if (!canFuse(program_, step, trace_, numerics_)) return addViews(s);
+    const FusedRule& rule = *fusedRule(s.name, numerics_);
     std::vector<shunt::HostArgument> arguments;
-    bool rounds_once = true;
+    bool scaled = false;
     for (size_t i = 0; i < s.arguments.size(); ++i) {
       const Program::Argument& a = s.arguments[i];
       if (a.place == Program::Place::kSlot) {
         arguments.emplace_back(values_.at(a.slots[0]));
         continue;
       }
-      const shunt::IValue number = *numberOf(a.literal);
-      if (rule.has_alpha && i == 2) rounds_once = a.literal.toScalar().to<double>() == 1;
-      arguments.emplace_back(number);
+      if (rule.scaled != nullptr && i == 2) scaled = a.literal.toScalar().to<double>() != 1 && fusesMultiplyAdd();
+      arguments.emplace_back(*literalOf(s.op->schema().arguments()[i], a.literal));
     }
-    const bool scaled = rule.has_alpha && !rounds_once && fusesMultiplyAdd();
-    const at::Tensor& like = trace_[static_cast<size_t>(s.results[0][0])];
     // In place, the result is known; else Shunt's has to lie as PyTorch's does.
-    const bool in_place = s.op->schema().arguments()[0].alias_info() != nullptr;
     std::vector<std::optional<shunt::HostSpec>> expected;
-    if (!in_place) expected.emplace_back(specOf(like, false));
-    values_[s.results[0][0]] =
-        builder_.call(scaled ? rule.fused : std::string(rule.name), std::move(arguments), {}, expected)[0];
-    made_.push_back(s.results[0][0]);
+    if (!writesFirst(s.op->schema()))
+      for (const auto& of_return : s.results)
+        expected.push_back(of_return[0] < 0 ? std::nullopt
+                                            : std::optional(specOf(trace_[static_cast<size_t>(of_return[0])], false)));
+    const std::vector<shunt::HostValue> results =
+        builder_.call(scaled ? rule.scaled : std::string(rule.name), std::move(arguments), {}, expected);
+    for (size_t r = 0; r < s.results.size(); ++r) {
+      if (s.results[r][0] < 0) continue;
+      values_[s.results[r][0]] = results.at(r);
+      made_.push_back(s.results[r][0]);
+    }
   }
 
   // Views of results of the group itself; those of other memory are inputs.
@@ -193,6 +176,7 @@ class FusedGroup::Maker {
  private:
   const Program& program_;
   const std::vector<at::Tensor>& trace_;
+  const Numerics numerics_;
   shunt::HostPlanBuilder builder_;
   std::unordered_map<int64_t, shunt::HostValue> values_;
   std::unordered_map<const void*, shunt::HostValue> first_;
@@ -201,31 +185,33 @@ class FusedGroup::Maker {
 
 std::shared_ptr<FusedGroup> FusedGroup::make(const Program& program, const std::vector<size_t>& steps,
                                              const std::vector<at::Tensor>& trace, const std::vector<bool>& used_later,
-                                             std::set<size_t>& blocked) {
+                                             Numerics numerics, std::set<size_t>& blocked) {
   auto group = std::make_shared<FusedGroup>();
   std::set<const void*> made;     // storages
   std::set<int64_t> read, given;  // slots that come from outside, and that members give
   std::vector<int64_t> fresh;
   for (const size_t step : steps) {
     const Program::Step& s = program.steps_[step];
-    if (!canFuse(program, step, trace)) continue;
+    if (!canFuse(program, step, trace, numerics)) continue;
+    const auto storageOf = [&](int64_t slot) {
+      return trace[static_cast<size_t>(slot)].storage().unsafeGetStorageImpl();
+    };
     for (const Program::Argument& a : s.arguments)
       for (const int64_t slot : a.slots)
-        if (!given.contains(slot) &&
-            !made.contains(trace[static_cast<size_t>(slot)].storage().unsafeGetStorageImpl()) &&
-            read.insert(slot).second)
+        if (!given.contains(slot) && !made.contains(storageOf(slot)) && read.insert(slot).second)
           group->inputs_.push_back(slot);
-    const int64_t result = s.results[0][0];
-    given.insert(result);
-    const void* const storage = trace[static_cast<size_t>(result)].storage().unsafeGetStorageImpl();
-    const bool in_place = s.op->schema().arguments()[0].alias_info() != nullptr;
-    if (in_place) continue;
-    made.insert(storage);
-    fresh.push_back(result);
+    for (const auto& of_return : s.results) {
+      const int64_t result = of_return[0];
+      if (result < 0) continue;
+      given.insert(result);
+      if (writesFirst(s.op->schema())) continue;
+      made.insert(storageOf(result));
+      fresh.push_back(result);
+    }
   }
   for (const int64_t slot : fresh)
     if (used_later[static_cast<size_t>(slot)]) group->results_.push_back(slot);
-  Maker maker(program, trace);
+  Maker maker(program, trace, numerics);
   size_t at = 0;
   try {
     for (const int64_t slot : group->inputs_) maker.addInput(slot);

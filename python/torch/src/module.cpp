@@ -51,11 +51,18 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.attr("MISSED") = py::reinterpret_borrow<py::object>(missed());
   m.attr("call") = py::reinterpret_steal<py::object>(PyCFunction_New(&call_recordings, nullptr));
   m.def("same_value", [](py::object a, py::object b) { return isSameValue(a.ptr(), b.ptr()); });
+  m.def("is_value", [](py::object o) { return isValue(o.ptr()); });
+  m.def("has_plain_hash", [](py::object o) { return hasPlainHash(o.ptr()); });
   m.def("key_of", &keyOf);
   m.def("copy_inputs", &copyInputs);
   m.def("same_storage_bytes", &sameStorageBytes);
   m.def("same_bits", &sameBits);
   m.def("hooks_of", &hooksOf);
+  m.def("has_tangent", &hasTangent);
+  m.def(
+      "grad_of", [](const at::Tensor& t) { return t.unsafeGetTensorImpl()->grad(); },
+      "A tensor's grad, without the warning about those of tensors that are no leaves.");
+  m.def("has_attributes", [](const py::object& o) { return hasAttributes(o.ptr()); });
   m.def("surroundings_refusal", [] { return Surroundings::now().refusal(); });
   py::class_<StorageHandle>(m, "Storage")
       .def(py::init([](const at::Tensor& t) { return StorageHandle{t.storage()}; }))
@@ -74,6 +81,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def(py::init<const py::tuple&, const py::dict&, const py::function&>())
       .def_property_readonly("tensors", &Arguments::tensors)
       .def_property_readonly("objects", &Arguments::objects)
+      .def("forget_tensors", &Arguments::forgetTensors)
       .def("difference", &Arguments::difference);
   py::class_<Result, std::shared_ptr<Result>>(m, "Result").def(py::init<const py::object&>());
   py::class_<StateGuards, std::shared_ptr<StateGuards>>(m, "StateGuards")
@@ -84,6 +92,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("add_input", &Program::addInput)
       .def("call", &Program::call)
       .def("expect", &Program::expect)
+      .def("touch", &Program::touch)
+      .def("wrote", &Program::wrote)
       .def("assign_grad", &Program::assignGrad)
       .def("add_output", &Program::addOutput)
       .def("finish", &Program::finish)
@@ -100,7 +110,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("inputs_of", &Recording::inputsOf)
       .def("replay", &Recording::replay, py::arg("inputs"), py::arg("plain") = false)
       .def("times", &Recording::times)
-      .def("make_plan", &Recording::makePlan)
+      .def("make_plan", [](Recording& r, const std::vector<at::Tensor>& inputs,
+                           bool fast) { return r.makePlan(inputs, fast ? Numerics::kFast : Numerics::kExact); })
+      .def("check_operators", &Recording::checkOperators)
       .def("drop_plan", &Recording::dropPlan)
       .def_property_readonly("has_plan", &Recording::hasPlan)
       .def("describe", &Recording::describe)

@@ -16,6 +16,7 @@ struct Plan::Context {
   std::vector<c10::intrusive_ptr<c10::StorageImpl>> storages;
   std::vector<std::vector<c10::IValue>> stacks;  // by step
   c10::DataPtr block;
+  bool is_new = true;  // constants aren't there yet
   // Of one run:
   std::vector<at::Tensor> held;    // by storage: results that lend their memory
   std::vector<c10::Storage> made;  // by storage: of results that leave
@@ -45,14 +46,15 @@ void callHost(const c10::OperatorHandle& op, torch::jit::Stack& stack, HostTime*
 
 }  // namespace
 
-std::shared_ptr<Plan> Plan::make(const Program& program, const std::vector<at::Tensor>& trace, std::string& why) {
+std::shared_ptr<Plan> Plan::make(const Program& program, const std::vector<at::Tensor>& trace, Numerics numerics,
+                                 std::string& why) {
   // An operator that Shunt refuses to fuse is found while the plan is made, which then begins again.
   std::set<size_t> blocked;
   while (true) {
     auto plan = std::make_shared<Plan>();
     plan->program_ = &program;
     const size_t before = blocked.size();
-    why = Builder(*plan, program, trace, blocked).build();
+    why = Builder(*plan, program, trace, numerics, blocked).build();
     if (!why.empty()) return nullptr;
     if (blocked.size() == before) return plan;
   }
@@ -132,6 +134,7 @@ bool Plan::run(Run& run) {
       }
     }
     complete = runSteps(c, run);
+    c.is_new = c.is_new && !complete;
     if (complete) makeViews(c, run);
   }
   if (complete)
@@ -165,6 +168,7 @@ bool Plan::runSteps(Context& c, Run& run) const {
   std::vector<void*> addresses, results;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& s = steps_[i];
+    run.step = i;
     if (s.kind == Kind::kAssignGrad) {
       const auto input = static_cast<size_t>(s.input);
       at::Tensor grad = s.slot < 0 ? at::Tensor() : real(c, s.slot, run);
@@ -188,10 +192,15 @@ bool Plan::runSteps(Context& c, Run& run) const {
       s.group->run(addresses, results);
     }
     if (s.kind == Kind::kView || s.kind == Kind::kFused) continue;
+    if (s.constant >= 0 && !c.is_new) continue;
     stack = c.stacks[i];
     callHost(*s.op, stack, run.host_time);
     if (s.expected && *s.expected != (stack[0].isBool() ? stack[0].toBool() : stack[0].toScalar().to<bool>()))
       return false;
+    if (s.constant >= 0) {
+      c.tensors[static_cast<size_t>(s.constant)].copy_(stack[0].toTensor());
+      continue;
+    }
     const auto bind = [&](int64_t slot, at::Tensor result) {
       if (slot < 0) return;
       const Slot& to = slots_[static_cast<size_t>(slot)];
@@ -214,6 +223,12 @@ bool Plan::runSteps(Context& c, Run& run) const {
     }
   }
   return true;
+}
+
+std::vector<at::Tensor> Plan::shapes() const {
+  std::vector<at::Tensor> out;
+  for (const Slot& s : slots_) out.push_back(s.like);
+  return out;
 }
 
 py::list Plan::describe() const {

@@ -28,7 +28,8 @@ class Plan {
  public:
   /// `trace`: a tensor for each slot, from one run of the program. Null where the program can't run so, with the reason
   /// in `why`.
-  static std::shared_ptr<Plan> make(const Program& program, const std::vector<at::Tensor>& trace, std::string& why);
+  static std::shared_ptr<Plan> make(const Program& program, const std::vector<at::Tensor>& trace, Numerics numerics,
+                                    std::string& why);
   ~Plan();
 
   struct Run {
@@ -36,10 +37,13 @@ class Plan {
     std::vector<at::Tensor>* grads = nullptr;  // where set: grads go there, by input, and not to the inputs
     std::vector<bool>* has_grad = nullptr;
     std::vector<at::Tensor> outputs = {};  // after the run
+    size_t step = 0;                       // the one that ran last
     HostTime* host_time = nullptr;         // where set: what PyTorch's operators take is added
   };
   /// False where an expected value was another one. The GIL is held, and let go of for the run.
   bool run(Run& run);
+  /// A tensor for each slot, of its sizes, strides and dtype, without memory.
+  std::vector<at::Tensor> shapes() const;
   /// (place, name, line) for each step: "host", "view", "fused", "assign".
   py::list describe() const;
 
@@ -69,6 +73,7 @@ class Plan {
     std::vector<int64_t> outs = {};               // slots of an out= variant's results
     std::vector<std::vector<int64_t>> lent = {};  // by return: slots that a result lends its memory to, or -1
     std::optional<bool> expected = {};
+    int64_t constant = -1;                   // the slot of a result that is the same in each run
     std::shared_ptr<FusedGroup> group = {};  // of kFused; its members follow as steps without one, which do nothing
     std::vector<Place> from = {}, to = {};   // the group's memory
     int64_t input = -1, slot = -1;

@@ -54,6 +54,15 @@ bool onlyAllocates(const std::string& name) {
          name == "aten::new_empty" || name == "aten::new_empty_strided";
 }
 
+// Their results depend on no tensor's elements.
+bool isConstant(const std::string& name) {
+  static const std::set<std::string> names = {
+      "aten::ones_like", "aten::zeros_like", "aten::full_like", "aten::ones",     "aten::zeros",
+      "aten::full",      "aten::new_ones",   "aten::new_zeros", "aten::new_full", "aten::scalar_tensor",
+      "aten::arange",    "aten::eye",        "aten::linspace"};
+  return names.contains(name);
+}
+
 class Warned : public c10::WarningHandler {
  public:
   void process(const c10::Warning&) override { warned = true; }
@@ -72,9 +81,9 @@ std::optional<c10::OperatorHandle> outVariantOf(const c10::OperatorHandle& op) {
   return std::nullopt;
 }
 
-Plan::Builder::Builder(Plan& plan, const Program& program, const std::vector<at::Tensor>& trace,
+Plan::Builder::Builder(Plan& plan, const Program& program, const std::vector<at::Tensor>& trace, Numerics numerics,
                        std::set<size_t>& blocked)
-    : plan_(plan), program_(program), trace_(trace), blocked_(blocked) {}
+    : plan_(plan), program_(program), trace_(trace), numerics_(numerics), blocked_(blocked) {}
 
 void Plan::Builder::use(int64_t slot, size_t step) {
   if (slot < 0 || plan_.slots_[static_cast<size_t>(slot)].storage < 0) return;
@@ -153,6 +162,21 @@ std::string Plan::Builder::outputsFit() {
   return "";
 }
 
+bool Plan::Builder::isWritten(int64_t slot) const {
+  const int32_t storage = plan_.slots_[static_cast<size_t>(slot)].storage;
+  if (plan_.storages_[static_cast<size_t>(storage)].kind != Storage::Kind::kInside) return true;
+  for (const Program::Step& s : program_.steps_) {
+    if (s.kind != Program::Kind::kCall) continue;
+    for (size_t i = 0; i < s.arguments.size(); ++i) {
+      const auto* const alias = s.op->schema().arguments()[i].alias_info();
+      if (alias == nullptr || !alias->isWrite()) continue;
+      for (const int64_t other : s.arguments[i].slots)
+        if (other >= 0 && plan_.slots_[static_cast<size_t>(other)].storage == storage) return true;
+    }
+  }
+  return false;
+}
+
 // Some resize their result in between, as mse_loss does, which warns.
 bool Plan::Builder::fits(const c10::OperatorHandle& out, size_t step, const std::vector<int64_t>& results) const {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
@@ -209,7 +233,7 @@ void Plan::Builder::addCall(size_t i) {
     plan_.steps_.push_back(std::move(s));
     return;
   }
-  if (!blocked_.contains(i) && FusedGroup::canFuse(program_, i, trace_)) {
+  if (!blocked_.contains(i) && FusedGroup::canFuse(program_, i, trace_, numerics_)) {
     s.kind = Kind::kFused;
     plan_.steps_.push_back(std::move(s));
     return;
@@ -220,6 +244,11 @@ void Plan::Builder::addCall(size_t i) {
       std::all_of(from.results.begin(), from.results.end(), [](const auto& r) { return r.size() == 1 && r[0] >= 0; });
   if (whole && onlyAllocates(from.op->schema().name())) {
     s.kind = Kind::kView;
+  } else if (whole && fresh.size() == 1 && isConstant(from.op->schema().name()) && !isWritten(fresh[0])) {
+    s.constant = fresh[0];
+    Storage& storage = plan_.storages_[static_cast<size_t>(plan_.slots_[static_cast<size_t>(fresh[0])].storage)];
+    storage.first = 0;  // nothing else may lie there, in any run
+    storage.last = SIZE_MAX;
   } else if (whole && !writes(from.op->schema()) && (out = outVariantOf(*from.op)) && fits(*out, i, fresh)) {
     s.op = out;
     s.outs = fresh;
@@ -282,7 +311,7 @@ void Plan::Builder::makeGroup(const std::vector<size_t>& members) {
     used_later[slot] = storage >= 0 && (storage_used[static_cast<size_t>(storage)] ||
                                         plan_.storages_[static_cast<size_t>(storage)].kind == Storage::Kind::kOutput);
   }
-  auto group = FusedGroup::make(program_, operators, trace_, used_later, blocked_);
+  auto group = FusedGroup::make(program_, operators, trace_, used_later, numerics_, blocked_);
   if (group == nullptr) return;
   Step& first = plan_.steps_[members.front()];
   const auto placeOf = [&](int64_t slot) {

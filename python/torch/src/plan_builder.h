@@ -9,7 +9,8 @@ namespace shunt_torch {
 
 class Plan::Builder {
  public:
-  Builder(Plan& plan, const Program& program, const std::vector<at::Tensor>& trace, std::set<size_t>& blocked);
+  Builder(Plan& plan, const Program& program, const std::vector<at::Tensor>& trace, Numerics numerics,
+          std::set<size_t>& blocked);
   /// Why the program can't run so; empty where it can.
   std::string build();
 
@@ -18,6 +19,8 @@ class Plan::Builder {
   void use(int64_t slot, size_t step);
   /// Whether an out= variant takes results of the recorded sizes and strides as they are.
   bool fits(const c10::OperatorHandle& out, size_t step, const std::vector<int64_t>& results) const;
+  /// Whether a slot's memory is written again after it was made, or leaves.
+  bool isWritten(int64_t slot) const;
   void fuse();
   void makeGroup(const std::vector<size_t>& members);
   void layOut();
@@ -25,6 +28,7 @@ class Plan::Builder {
   Plan& plan_;
   const Program& program_;
   const std::vector<at::Tensor>& trace_;
+  const Numerics numerics_;
   std::set<size_t>& blocked_;  // steps that can't be fused
 };
 

@@ -118,6 +118,11 @@ void Program::assignGrad(int64_t input, std::optional<int64_t> slot) {
   steps_.push_back(std::move(s));
 }
 
+int64_t Program::writesBefore(size_t step, int64_t input) const {
+  return std::count_if(writes_.begin(), writes_.end(),
+                       [&](const auto& w) { return w.first < step && w.second == input; });
+}
+
 void Program::addOutput(int64_t slot) { outputs_.push_back(slot); }
 
 std::vector<int64_t> Program::slotsOf(size_t step) const {
@@ -135,6 +140,9 @@ std::vector<int64_t> Program::resultsOf(size_t step) const {
 }
 
 void Program::finish(const std::vector<int64_t>& views) {
+  harmless_ = touched_at_.value_or(steps_.size());
+  for (size_t i = 0; i < harmless_; ++i)
+    if (steps_[i].kind == Kind::kAssignGrad) harmless_ = i;
   std::vector<bool> is_view(slots_, false), seen(slots_, false);
   for (const int64_t v : views) is_view[static_cast<size_t>(v)] = true;
   for (const int64_t o : outputs_) seen[static_cast<size_t>(o)] = true;
@@ -197,6 +205,7 @@ bool Program::run(Run& run) const {
   const c10::impl::ExcludeDispatchKeyGuard below_autocast(c10::autocast_dispatch_keyset);
   const c10::impl::LocalDispatchKeySet below = c10::impl::tls_local_dispatch_key_set();
   const c10::DispatchKeySet history = c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+  const c10::AutoGradMode grad_mode(true);  // set by each step, put back at the end
   torch::jit::Stack stack;
   run.slots.resize(slots_);
   for (size_t i = 0; i < steps_.size(); ++i) {
@@ -212,10 +221,11 @@ bool Program::run(Run& run) const {
         run.slots[input].mutable_grad() = std::move(grad);
       }
     } else {
+      if (run.observer) run.observer(i, false);
       stack = stackOf(i, run.slots);
+      c10::GradMode::set_enabled(s.grad_mode);
       if (s.as_eager) {
         const c10::impl::ForceDispatchKeyGuard with_views(below.included_, below.excluded_ - history);
-        const c10::AutoGradMode as_recorded(s.grad_mode);
         s.op->callBoxed(stack);
       } else {
         s.op->callBoxed(stack);
@@ -233,6 +243,7 @@ bool Program::run(Run& run) const {
         }
       }
     }
+    if (run.observer && s.kind == Kind::kCall) run.observer(i, true);
     if (run.keep) continue;
     for (const int64_t dead : s.dead) run.slots[static_cast<size_t>(dead)].reset();
   }

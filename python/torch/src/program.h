@@ -12,6 +12,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,16 @@ class Program {
   /// That the last operator's result, a bool or number, is this one; another one ends the run. Grads that were assigned
   /// before are assigned after this.
   void expect(bool value);
+  /// From the operator that is added next on, memory from outside is written or numbers are drawn.
+  void touch() {
+    if (!touched_at_) touched_at_ = steps_.size();
+  }
+  /// The operator that is added next writes the storage of this input.
+  void wrote(int64_t input) { writes_.emplace_back(steps_.size(), input); }
+  /// How often steps before this one write it.
+  int64_t writesBefore(size_t step, int64_t input) const;
+  /// Steps at the beginning that change nothing outside: where one of them throws, the call can begin again.
+  size_t harmlessSteps() const { return harmless_; }
   /// Gives input `input` the grad in this slot, or None.
   void assignGrad(int64_t input, std::optional<int64_t> slot);
   /// An output; it lives on after a run.
@@ -53,6 +64,8 @@ class Program {
     std::vector<at::Tensor> slots;             // inputs first; outputs are there after the run
     std::vector<at::Tensor>* grads = nullptr;  // where set: grads go there, by input, and not to the inputs
     std::vector<bool>* has_grad = nullptr;
+    /// Called before each operator and after it (true).
+    std::function<void(size_t step, bool is_done)> observer = {};
     bool keep = false;  // no slot is emptied
     size_t step = 0;    // the one that ran last
   };
@@ -62,6 +75,7 @@ class Program {
   const std::string& nameOf(size_t step) const { return steps_[step].name; }
   const std::string& whereOf(size_t step) const { return steps_[step].where; }
   const std::vector<int64_t>& outputs() const { return outputs_; }
+  const c10::OperatorHandle& operatorOf(size_t step) const { return *steps_[step].op; }
   /// Slots that a step reads.
   std::vector<int64_t> slotsOf(size_t step) const;
   /// Slots that a step fills, in order.
@@ -90,14 +104,16 @@ class Program {
     std::vector<int64_t> dead = {};
     std::optional<bool> expected = {};
     bool as_eager = false;          // a view for outside
-    bool grad_mode = true;          // when it was recorded: a view knows it
+    bool grad_mode = true;          // when it was recorded: views and operators of others ask for it
     int64_t input = -1, slot = -1;  // of kAssignGrad
   };
   Argument argumentOf(const c10::Argument& schema, const py::handle& value) const;
   int64_t newSlot() { return static_cast<int64_t>(slots_++); }
   std::vector<Step> steps_;
   std::vector<int64_t> outputs_;
-  size_t inputs_ = 0, slots_ = 0;
+  size_t inputs_ = 0, slots_ = 0, harmless_ = 0;
+  std::optional<size_t> touched_at_;
+  std::vector<std::pair<size_t, int64_t>> writes_;  // (step, input)
 };
 
 }  // namespace shunt_torch

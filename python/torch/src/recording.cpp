@@ -1,6 +1,7 @@
 #include "recording.h"
 
 #include "freed_graph.h"
+#include "operator_check.h"
 #include "values.h"
 
 #include <torch/csrc/autograd/python_variable.h>
@@ -19,17 +20,28 @@ Recording::Recording(std::shared_ptr<Arguments> arguments, std::shared_ptr<State
   for (const py::handle& t : captured) captured_.push_back(py::reinterpret_borrow<py::object>(t));
 }
 
+bool hasAttributes(PyObject* o) {
+  PyObject** const dict = _PyObject_GetDictPtr(o);
+  return dict != nullptr && *dict != nullptr && PyDict_GET_SIZE(*dict) != 0;
+}
+
 void Recording::addFreedGraph(size_t output, std::string name, std::string message) {
   freed_.push_back({output, std::move(name), std::move(message)});
 }
 
-void Recording::look(const std::vector<py::object>& inputs, bool history) {
+bool Recording::look(const std::vector<py::object>& inputs, bool history) {
+  history_ = history;
   std::vector<at::Tensor> tensors;
   for (const py::object& o : inputs) {
     tensors_.emplace_back(o.ptr(), history);
     tensors.push_back(THPVariable_Unpack(o.ptr()));
   }
   sharing_ = SharingGuard(tensors);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    storages_.push_back(
+        std::find_if(tensors.begin(), tensors.end(), [&](const at::Tensor& t) { return t.is_alias_of(tensors[i]); }) -
+        tensors.begin());
+  return !sharing_.overlaps();
 }
 
 // Grads are fetched where they lie, since eager code makes a new one in each call. The objects of inputs are what a
@@ -37,6 +49,7 @@ void Recording::look(const std::vector<py::object>& inputs, bool history) {
 bool Recording::gather(PyObject* args, PyObject* kwargs, std::vector<PyObject*>& objects,
                        std::vector<at::Tensor>& inputs) const {
   if (!arguments_->match(args, kwargs, objects)) return false;
+  if (history_ && std::any_of(objects.begin(), objects.end(), hasAttributes)) return false;
   for (size_t i = 0; i < captured_.size(); ++i) objects.push_back(grad_of_[i] < 0 ? captured_[i].ptr() : nullptr);
   const size_t arguments = objects.size() - captured_.size();
   for (size_t i = 0; i < objects.size(); ++i) {
@@ -53,14 +66,22 @@ bool Recording::gather(PyObject* args, PyObject* kwargs, std::vector<PyObject*>&
 }
 
 bool Recording::runProgram(std::vector<at::Tensor> inputs, std::vector<at::Tensor>& made,
-                           std::vector<at::Tensor>* grads, std::vector<bool>* has_grad, bool plain) const {
+                           std::vector<at::Tensor>* grads, std::vector<bool>* has_grad, bool plain,
+                           size_t& step) const {
+  struct Noted {  // also where a step throws
+    const size_t& from;
+    size_t& to;
+    ~Noted() { to = from; }
+  };
   if (plan_ != nullptr && !plain) {
     Plan::Run run{inputs, grads, has_grad};
+    const Noted noted{run.step, step};
     const bool complete = plan_->run(run);
     made = std::move(run.outputs);
     return complete;
   }
   Program::Run run{std::move(inputs), grads, has_grad};
+  const Noted noted{run.step, step};
   const py::gil_scoped_release no_gil;
   const bool complete = program_.run(run);
   for (const int64_t slot : program_.outputs()) made.push_back(run.slots[static_cast<size_t>(slot)]);
@@ -76,24 +97,38 @@ PyObject* Recording::call(PyObject* args, PyObject* kwargs) {
   for (size_t i = 0; i < objects.size(); ++i)
     if (objects[i] != nullptr && !tensors_[i].holds(objects[i])) return miss();
   if (!sharing_.holds(inputs)) return miss();
+  // Versions of before, since tensors on one storage count theirs together.
+  std::vector<uint32_t> versions(versions_.size());
+  for (size_t i = 0; i < versions_.size(); ++i)
+    if (versions_[i] != 0) versions[i] = inputs[i].unsafeGetTensorImpl()->version_counter().current_version();
   // Also where an operator throws: memory that was written must not look unwritten.
-  const auto bump = [&] {
-    for (size_t i = 0; i < versions_.size(); ++i)
-      for (int64_t n = 0; n < versions_[i]; ++n) inputs[i].unsafeGetTensorImpl()->bump_version();
+  const auto bump = [&](std::optional<size_t> failed) {
+    for (size_t i = 0; i < versions_.size(); ++i) {
+      if (versions_[i] == 0) continue;
+      const int64_t grown =
+          failed ? std::min(versions_[i], program_.writesBefore(*failed, storages_[i])) : versions_[i];
+      while (inputs[i].unsafeGetTensorImpl()->version_counter().current_version() < versions[i] + grown)
+        inputs[i].unsafeGetTensorImpl()->bump_version();
+    }
   };
   std::vector<at::Tensor> made;
   bool complete = false;
+  size_t step = 0;
   try {
-    complete = runProgram(inputs, made, nullptr, nullptr, false);
+    complete = runProgram(inputs, made, nullptr, nullptr, false, step);
   } catch (...) {
-    bump();
+    if (step < program_.harmlessSteps()) {  // the function throws the error itself, or handles it
+      ++abandoned;
+      return miss();
+    }
+    bump(step);
     throw;
   }
   if (!complete) {
     ++abandoned;
     return miss();
   }
-  bump();
+  bump(std::nullopt);
   for (const Freed& f : freed_) setFreedGraph(made[f.output], f.name, f.message);
   ++runs;
   return result_->build(made, objects).release().ptr();
@@ -131,7 +166,13 @@ py::object Recording::inputsOf(const py::tuple& args, const py::dict& kwargs) co
 py::tuple Recording::replay(const std::vector<at::Tensor>& inputs, bool plain) const {
   std::vector<at::Tensor> grads(inputs.size()), made;
   std::vector<bool> has_grad(inputs.size(), false);
-  const bool complete = runProgram(inputs, made, &grads, &has_grad, plain);
+  size_t step = 0;
+  bool complete = false;
+  try {
+    complete = runProgram(inputs, made, &grads, &has_grad, plain, step);
+  } catch (...) {
+    if (step >= program_.harmlessSteps()) throw;
+  }
   py::dict by_input;
   for (size_t i = 0; i < inputs.size(); ++i)
     if (has_grad[i])
@@ -152,7 +193,8 @@ py::tuple Recording::times(const std::vector<at::Tensor>& inputs) const {
   std::vector<at::Tensor> grads(inputs.size());
   std::vector<bool> has_grad(inputs.size(), false);
   HostTime host;
-  Plan::Run run{inputs, &grads, &has_grad, {}, &host};
+  Plan::Run run{inputs, &grads, &has_grad};
+  run.host_time = &host;
   const auto start = Clock::now();
   plan_->run(run);
   const std::chrono::duration<double, std::nano> whole = Clock::now() - start;
@@ -161,17 +203,25 @@ py::tuple Recording::times(const std::vector<at::Tensor>& inputs) const {
                         static_cast<double>(host.sum.count()) - calls * reading.count());
 }
 
-std::string Recording::makePlan(const std::vector<at::Tensor>& inputs) {
+std::string Recording::makePlan(const std::vector<at::Tensor>& inputs, Numerics numerics) {
   std::vector<at::Tensor> grads(inputs.size());
   std::vector<bool> has_grad(inputs.size(), false);
-  Program::Run run{inputs, &grads, &has_grad, /*keep=*/true};
+  Program::Run run{inputs, &grads, &has_grad};
+  run.keep = true;
   {
     const py::gil_scoped_release no_gil;
     if (!program_.run(run)) return "a value that was read is another one";
   }
   std::string why;
-  plan_ = Plan::make(program_, run.slots, why);
+  numerics_ = numerics;
+  plan_ = Plan::make(program_, run.slots, numerics, why);
   return why;
+}
+
+std::string Recording::checkOperators(const std::vector<at::Tensor>& inputs) const {
+  TORCH_CHECK(plan_ != nullptr, "there is no plan to check");
+  const py::gil_scoped_release no_gil;
+  return shunt_torch::checkOperators(program_, plan_->shapes(), inputs, numerics_);
 }
 
 }  // namespace shunt_torch

@@ -12,6 +12,9 @@
 
 namespace shunt_torch {
 
+/// Whether attributes of a Python object were set, which code may read.
+bool hasAttributes(PyObject* o);
+
 class Recording {
  public:
   /// `captured`: the tensors found in places of the function's, which become inputs behind those of the arguments; each
@@ -24,8 +27,9 @@ class Recording {
   void setResult(std::shared_ptr<Result> result) { result_ = std::move(result); }
   /// Output `output` comes back with a graph that was freed.
   void addFreedGraph(size_t output, std::string name, std::string message);
-  /// Taken before the call is recorded. `history`: whether what autograd knows of inputs matters.
-  void look(const std::vector<py::object>& inputs, bool history);
+  /// Taken before the call is recorded. `history`: whether what autograd and Python know of inputs matters. False where
+  /// inputs overlap whose storages are different ones.
+  bool look(const std::vector<py::object>& inputs, bool history);
 
   /// The result of a call; missed() where a guard doesn't hold or a check is due. `kwargs` may be null.
   PyObject* call(PyObject* args, PyObject* kwargs);
@@ -41,13 +45,16 @@ class Recording {
   py::tuple times(const std::vector<at::Tensor>& inputs) const;
   /// Makes the plan, from a run of the program on these inputs, which it writes. Returns why there is none, or an empty
   /// string.
-  std::string makePlan(const std::vector<at::Tensor>& inputs);
+  std::string makePlan(const std::vector<at::Tensor>& inputs, Numerics numerics);
+  /// Compares the operators of a plan of fast mode with PyTorch's, on these inputs, which are written; see
+  /// checkOperators().
+  std::string checkOperators(const std::vector<at::Tensor>& inputs) const;
   void dropPlan() { plan_ = nullptr; }
   bool hasPlan() const { return plan_ != nullptr; }
   py::list describe() const { return plan_ != nullptr ? plan_->describe() : program_.describe(); }
 
   uint64_t runs = 0;       // replays for calls
-  uint64_t abandoned = 0;  // in the middle, by a value that was expected
+  uint64_t abandoned = 0;  // in the middle, by a value that was expected or an error
   uint64_t check_at = 0;   // the number of runs before the next check
 
  private:
@@ -58,11 +65,15 @@ class Recording {
   std::vector<int64_t> grad_of_;
   Surroundings surroundings_;
   std::vector<TensorGuard> tensors_;
+  bool history_ = true;
   SharingGuard sharing_;
+  std::vector<int64_t> storages_;  // by input: the first one on its storage
+  // `step`: the one that ran last, also where it threw.
   bool runProgram(std::vector<at::Tensor> inputs, std::vector<at::Tensor>& made, std::vector<at::Tensor>* grads,
-                  std::vector<bool>* has_grad, bool plain) const;
+                  std::vector<bool>* has_grad, bool plain, size_t& step) const;
   Program program_;
   std::shared_ptr<Plan> plan_;
+  Numerics numerics_ = Numerics::kExact;
   std::vector<int64_t> versions_;
   std::shared_ptr<Result> result_;
   struct Freed {

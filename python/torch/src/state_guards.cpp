@@ -10,31 +10,54 @@ namespace {
 
 uint64_t versionOf(PyObject* dict) {
 #if PY_VERSION_HEX < 0x030C0000
-  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+  return PyODict_Check(dict) ? 0 : reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
 #else
   (void)dict;
   return 0;  // not counted: always compared
 #endif
 }
 
-bool hasKeys(PyObject* dict, PyObject* keys) {
-  if (PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
-  Py_ssize_t at = 0, i = 0;
-  for (PyObject *key, *value; PyDict_Next(dict, &at, &key, &value); ++i) {
-    PyObject* const expected = PyTuple_GET_ITEM(keys, i);
-    if (key == expected) continue;
-    // An equal string or number; of other objects only the same one is the same key.
-    if (!PyUnicode_CheckExact(key) && !PyLong_CheckExact(key)) return false;
-    if (!isSameValue(key, expected)) return false;
-  }
+PyTypeObject* dequeType() {
+  static PyTypeObject* const type =
+      reinterpret_cast<PyTypeObject*>(py::object(py::module_::import("collections").attr("deque")).release().ptr());
+  return type;
+}
+
+// The methods of list and deque, whatever a subclass makes of them.
+Py_ssize_t lengthOf(PyObject* owner) {
+  return PyList_Check(owner) ? PyList_GET_SIZE(owner) : dequeType()->tp_as_sequence->sq_length(owner);
+}
+
+py::object elementOf(PyObject* owner, Py_ssize_t i) {
+  if (i < 0 || i >= lengthOf(owner)) return {};
+  if (PyList_Check(owner)) return py::reinterpret_borrow<py::object>(PyList_GET_ITEM(owner, i));
+  return py::reinterpret_steal<py::object>(dequeType()->tp_as_sequence->sq_item(owner, i));
+}
+
+// A slot, or what a type made in C keeps; a property isn't called.
+py::object attributeOf(PyObject* owner, PyObject* key) {
+  PyTypeObject* const type = Py_TYPE(owner);
+  if (PyUnicode_CompareWithASCIIString(key, "__class__") == 0)
+    return py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(type));
+  PyObject* const found = _PyType_Lookup(type, key);
+  if (found == nullptr || (Py_TYPE(found) != &PyGetSetDescr_Type && Py_TYPE(found) != &PyMemberDescr_Type)) return {};
+  return py::reinterpret_steal<py::object>(
+      Py_TYPE(found)->tp_descr_get(found, owner, reinterpret_cast<PyObject*>(type)));
+}
+
+bool havePlainHashes(PyObject* dict) {
+  Py_ssize_t at = 0;
+  for (PyObject* key = nullptr; PyDict_Next(dict, &at, &key, nullptr);)
+    if (!hasPlainHash(key)) return false;
   return true;
 }
 
 }  // namespace
 
 StateGuards::Kind StateGuards::kindOf(const std::string& name) {
-  static constexpr std::array<std::string_view, 10> kNames = {
-      "item", "missing", "keys", "index", "length", "cell", "empty_cell", "attribute", "type_attribute", "set"};
+  static constexpr std::array<std::string_view, 11> kNames = {
+      "item",       "missing",   "keys",           "index", "length", "cell",
+      "empty_cell", "attribute", "type_attribute", "set",   "context"};
   for (size_t i = 0; i < kNames.size(); ++i)
     if (kNames[i] == name) return static_cast<Kind>(i);
   throw py::value_error("unknown kind of guard: " + name);
@@ -47,6 +70,16 @@ StateGuards::StateGuards(const py::list& guards, py::object missing) : missing_(
     Guard g{kindOf(t[0].cast<std::string>()), t[4].cast<bool>(), t[1], t[2], t[3]};
     if (g.kind == Kind::kIndex) g.number = g.key.cast<Py_ssize_t>();
     if (g.kind == Kind::kLength) g.number = g.expected.cast<Py_ssize_t>();
+    if (g.kind == Kind::kItem || g.kind == Kind::kMissing)
+      g.by_hash = isValue(g.key.ptr()) && hasPlainHash(g.key.ptr());
+    if (g.kind == Kind::kKeys)
+      for (const py::handle& key : py::reinterpret_borrow<py::tuple>(g.expected))
+        g.by_values.push_back(isValue(key.ptr()));
+    if (g.kind == Kind::kSet) {
+      g.elements = sets_.size();
+      sets_.emplace_back();
+      for (const py::handle& element : g.expected) sets_.back().add(element.ptr());
+    }
     const bool of_dict = g.kind == Kind::kItem || g.kind == Kind::kMissing || g.kind == Kind::kKeys;
     if (of_dict && !PyDict_Check(g.owner.ptr())) throw py::type_error("a guard of a dict has another owner");
     PyObject* const dict = of_dict ? g.owner.ptr() : nullptr;
@@ -56,49 +89,114 @@ StateGuards::StateGuards(const py::list& guards, py::object missing) : missing_(
   }
 }
 
-bool StateGuards::isExpected(const Guard& g, PyObject* got) {
-  return got == g.expected.ptr() || (g.by_value && isSameValue(got, g.expected.ptr()));
+// --- dicts ---
+
+PyObject* StateGuards::find(const Guard& g, Py_ssize_t from, Py_ssize_t until) {
+  PyObject* const expected = g.key.ptr();
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = from, next = from; (until < 0 || at < until) && PyDict_Next(g.owner.ptr(), &next, &key, &value);
+       at = next) {
+    if (key != expected && !(isValue(expected) && isSameValue(expected, key))) continue;
+    g.at = at;
+    return value;
+  }
+  return nullptr;
 }
 
-bool StateGuards::holdsType(const Guard& g) const {
-  PyObject* const got = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(g.owner.ptr()), g.key.ptr());
-  return got == nullptr ? g.expected.ptr() == missing_.ptr() : isExpected(g, got);
+PyObject* StateGuards::itemOf(const Guard& g) {
+  if (g.by_hash) return PyDict_GetItemWithError(g.owner.ptr(), g.key.ptr());
+  // Other keys' hashes may be the user's. Most often the entry is where it was.
+  PyObject* const again = find(g, g.at, g.at + 1);
+  return again != nullptr ? again : find(g, 0, -1);
+}
+
+bool StateGuards::hasKeys(const Guard& g) {
+  PyObject *const dict = g.owner.ptr(), *const keys = g.expected.ptr();
+  if (PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
+  Py_ssize_t i = 0;
+  const auto isNext = [&](PyObject* key) {
+    PyObject* const expected = PyTuple_GET_ITEM(keys, i);
+    return key == expected || (g.by_values[static_cast<size_t>(i)] && isSameValue(expected, key));
+  };
+  if (!PyODict_Check(dict)) {
+    Py_ssize_t at = 0;
+    for (PyObject* key = nullptr; PyDict_Next(dict, &at, &key, nullptr); ++i)
+      if (!isNext(key)) return false;
+    return true;
+  }
+  // Its order is in a list of its own, whose iterator finds each next key by its hash.
+  if (!havePlainHashes(dict)) return false;
+  const auto iterator = py::reinterpret_steal<py::object>(PyODict_Type.tp_iter(dict));
+  for (; i < PyTuple_GET_SIZE(keys); ++i) {
+    const auto key = py::reinterpret_steal<py::object>(PyIter_Next(iterator.ptr()));
+    if (!key || !isNext(key.ptr())) return false;
+  }
+  return true;
+}
+
+// --- sets ---
+
+void StateGuards::Elements::add(PyObject* o) {
+  if (find(o) < 0) by_hash.emplace(identityHash(o), std::pair(o, count++));
+}
+
+int64_t StateGuards::Elements::find(PyObject* o) const {
+  const auto [begin, end] = by_hash.equal_range(identityHash(o));
+  for (auto i = begin; i != end; ++i)
+    if (i->second.first == o || (isValue(o) && isSameValue(o, i->second.first)))
+      return static_cast<int64_t>(i->second.second);
+  return -1;
+}
+
+bool StateGuards::Elements::equals(PyObject* set) const {
+  const auto iterator = py::reinterpret_steal<py::object>(PySet_Type.tp_iter(set));
+  std::vector<bool> met(count, false);
+  size_t left = count;
+  while (const auto element = py::reinterpret_steal<py::object>(PyIter_Next(iterator.ptr()))) {
+    const int64_t i = find(element.ptr());
+    if (i < 0) return false;
+    left -= met[static_cast<size_t>(i)] ? 0 : 1;
+    met[static_cast<size_t>(i)] = true;
+  }
+  return left == 0;
+}
+
+// --- all ---
+
+bool StateGuards::isExpected(const Guard& g, PyObject* got) const {
+  if (got == nullptr) got = missing_.ptr();
+  return got == g.expected.ptr() || (g.by_value && isSameValue(g.expected.ptr(), got));
 }
 
 bool StateGuards::holds(const Guard& g) const {
   PyObject* const owner = g.owner.ptr();
   switch (g.kind) {
-    case Kind::kItem: {
-      PyObject* const got = PyDict_GetItemWithError(owner, g.key.ptr());
-      return got != nullptr && isExpected(g, got);
+    case Kind::kItem:
+      return isExpected(g, itemOf(g));
+    case Kind::kMissing: {
+      PyObject* const got = itemOf(g);
+      return got == nullptr || got == missing_.ptr();
     }
-    case Kind::kMissing:
-      return PyDict_GetItemWithError(owner, g.key.ptr()) == nullptr && PyErr_Occurred() == nullptr;
     case Kind::kKeys:
-      return hasKeys(owner, g.expected.ptr());
-    case Kind::kIndex: {
-      if (PyList_Check(owner))
-        return g.number < PyList_GET_SIZE(owner) && isExpected(g, PyList_GET_ITEM(owner, g.number));
-      const auto got = py::reinterpret_steal<py::object>(PySequence_GetItem(owner, g.number));
-      return got && isExpected(g, got.ptr());
-    }
+      return hasKeys(g);
+    case Kind::kIndex:
+      return isExpected(g, elementOf(owner, g.number).ptr());
     case Kind::kLength:
-      return PyObject_Size(owner) == g.number;
-    case Kind::kCell: {
-      PyObject* const got = PyCell_GET(owner);
-      return got != nullptr && isExpected(g, got);
-    }
+      return lengthOf(owner) == g.number;
+    case Kind::kCell:
+      return isExpected(g, PyCell_GET(owner));
     case Kind::kEmptyCell:
-      return PyCell_GET(owner) == nullptr;
-    case Kind::kAttribute: {
-      const auto got = py::reinterpret_steal<py::object>(PyObject_GenericGetAttr(owner, g.key.ptr()));
-      return got ? isExpected(g, got.ptr()) : g.expected.ptr() == missing_.ptr();
-    }
+      return PyCell_GET(owner) == nullptr || PyCell_GET(owner) == missing_.ptr();
+    case Kind::kAttribute:
+      return isExpected(g, attributeOf(owner, g.key.ptr()).ptr());
     case Kind::kTypeAttribute:
-      return holdsType(g);
-    case Kind::kSet: {
-      const int same = PyObject_RichCompareBool(owner, g.expected.ptr(), Py_EQ);
-      return same == 1;
+      return isExpected(g, _PyType_Lookup(reinterpret_cast<PyTypeObject*>(owner), g.key.ptr()));
+    case Kind::kSet:
+      return sets_[g.elements].equals(owner);
+    case Kind::kContext: {
+      PyObject* got = nullptr;
+      if (PyContextVar_Get(owner, missing_.ptr(), &got) < 0) return false;
+      return isExpected(g, py::reinterpret_steal<py::object>(got).ptr());
     }
   }
   return false;
@@ -109,12 +207,9 @@ int64_t StateGuards::firstFailed() const {
     const uint64_t version = group.dict != nullptr ? versionOf(group.dict) : 0;
     if (version != 0 && version == group.version) continue;
     for (size_t i = group.begin; i < group.end; ++i) {
-      if (holds(guards_[i])) {
-        PyErr_Clear();
-        continue;
-      }
+      const bool held = holds(guards_[i]);
       PyErr_Clear();
-      return static_cast<int64_t>(i);
+      if (!held) return static_cast<int64_t>(i);
     }
     group.version = version;
   }

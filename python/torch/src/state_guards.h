@@ -4,12 +4,13 @@
 // Each guard looks at one object, its owner, which the guard keeps alive: that this dict has that object under this
 // key. That the owner is still what a name leads to is the business of guards before it in the list, so no path is
 // walked. Guards of one dict stand together. CPython up to 3.11 counts the changes of a dict, so a dict that hasn't
-// changed since its guards last held is passed by.
+// changed since its guards last held is passed by. An OrderedDict isn't: its order changes uncounted.
 #pragma once
 
 #include <torch/csrc/utils/pybind.h>
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 namespace shunt_torch {
@@ -34,13 +35,25 @@ class StateGuards {
     kEmptyCell,
     kAttribute,
     kTypeAttribute,
-    kSet
+    kSet,
+    kContext
   };
   struct Guard {
     Kind kind;
     bool by_value;
     py::object owner, key, expected;
-    Py_ssize_t number = 0;  // index or length
+    Py_ssize_t number = 0;             // index or length
+    bool by_hash = false;              // of kItem and kMissing: whether to look the key up
+    std::vector<bool> by_values = {};  // of kKeys: whether the expected key counts by value
+    size_t elements = 0;               // of kSet: its position in sets_
+    mutable Py_ssize_t at = 0;         // where the key stood last
+  };
+  struct Elements {                                                         // of a set, which holds each of them once
+    std::unordered_multimap<size_t, std::pair<PyObject*, size_t>> by_hash;  // with its number
+    size_t count = 0;
+    void add(PyObject* o);
+    int64_t find(PyObject* o) const;
+    bool equals(PyObject* set) const;
   };
   struct Group {
     size_t begin, end;
@@ -49,10 +62,13 @@ class StateGuards {
   };
   static Kind kindOf(const std::string& name);
   bool holds(const Guard& g) const;
-  static bool isExpected(const Guard& g, PyObject* got);
-  bool holdsType(const Guard& g) const;
+  bool isExpected(const Guard& g, PyObject* got) const;
+  static PyObject* itemOf(const Guard& g);
+  static bool hasKeys(const Guard& g);
+  static PyObject* find(const Guard& g, Py_ssize_t from, Py_ssize_t until);
 
   std::vector<Guard> guards_;
+  std::vector<Elements> sets_;
   std::vector<Group> groups_;
   py::object missing_;
 };

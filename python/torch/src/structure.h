@@ -21,6 +21,8 @@ class Arguments {
   std::string difference(const py::tuple& args, const py::dict& kwargs) const;
   /// The tensors of the recorded call, and their places.
   const std::vector<std::pair<std::string, py::object>>& tensors() const { return tensors_; }
+  /// Lets go of them.
+  void forgetTensors() { tensors_.clear(); }
   /// Objects that count by identity, and their places.
   const std::vector<std::pair<std::string, py::object>>& objects() const { return objects_; }
 

@@ -32,6 +32,11 @@ size_t hooksOf(const at::Tensor& t) {
   return n;
 }
 
+bool hasTangent(const at::Tensor& t) {
+  const torch::autograd::AutogradMeta* meta = torch::autograd::impl::get_autograd_meta(t);
+  return meta != nullptr && meta->fw_grad_ != nullptr && !meta->fw_grad_->empty();
+}
+
 TensorGuard::TensorGuard(PyObject* o, bool history) : type_(Py_TYPE(o)), history_(history) {
   const at::Tensor& t = unpack(o);
   keys_ = t.key_set();
@@ -43,19 +48,26 @@ TensorGuard::TensorGuard(PyObject* o, bool history) : type_(Py_TYPE(o)), history
   is_leaf_ = t.is_leaf();
   retains_grad_ = t.retains_grad();
   hooks_ = hooksOf(t);
-  if (const at::Tensor& grad = t.grad(); is_leaf_ && grad.defined())
-    grad_ = {true, grad.key_set(), grad.scalar_type(), grad.sizes().vec(), grad.strides().vec(), grad.requires_grad()};
+  const torch::autograd::AutogradMeta* meta = torch::autograd::impl::get_autograd_meta(t);
+  if (meta == nullptr) return;
+  grad_dtype_ = meta->grad_dtype_;
+  if (const at::Tensor& grad = meta->grad_; grad.defined())
+    grad_ = {true,
+             grad.key_set(),
+             grad.scalar_type(),
+             grad.sizes().vec(),
+             grad.strides().vec(),
+             grad.storage_offset(),
+             grad.requires_grad()};
 }
 
 bool TensorGuard::GradLayout::holds(const at::Tensor& g) const {
   if (!g.defined() || !defined) return g.defined() == defined;
   return g.key_set() == keys && g.scalar_type() == dtype && g.sizes().equals(sizes) && g.strides().equals(strides) &&
-         g.requires_grad() == requires_grad;
+         g.storage_offset() == offset && g.requires_grad() == requires_grad;
 }
 
 bool TensorGuard::holdsGrad(const at::Tensor& t) const {
-  // Reading the grad of a tensor that is no leaf warns, and nothing is recorded that does.
-  if (!is_leaf_) return true;
   const torch::autograd::AutogradMeta* meta = torch::autograd::impl::get_autograd_meta(t);
   return meta == nullptr ? !grad_.defined : grad_.holds(meta->grad_);
 }
@@ -67,10 +79,11 @@ bool TensorGuard::holds(PyObject* o) const {
       t.storage_offset() != offset_)
     return false;
   if (!history_) return true;
-  if (torch::autograd::impl::get_autograd_meta(t) == nullptr)
-    return !requires_grad_ && is_leaf_ && !retains_grad_ && hooks_ == 0 && !grad_.defined;
+  const torch::autograd::AutogradMeta* meta = torch::autograd::impl::get_autograd_meta(t);
+  if (meta == nullptr)
+    return !requires_grad_ && is_leaf_ && !retains_grad_ && !grad_dtype_ && hooks_ == 0 && !grad_.defined;
   return t.requires_grad() == requires_grad_ && t.is_leaf() == is_leaf_ && t.retains_grad() == retains_grad_ &&
-         hooksOf(t) == hooks_ && holdsGrad(t);
+         meta->grad_dtype_ == grad_dtype_ && !hasTangent(t) && hooksOf(t) == hooks_ && holdsGrad(t);
 }
 
 std::string TensorGuard::difference(PyObject* o) const {
@@ -88,53 +101,64 @@ std::string TensorGuard::difference(PyObject* o) const {
   compare(out, "is_leaf", is_leaf_, t.is_leaf());
   compare(out, "retains_grad", retains_grad_, t.retains_grad());
   compare(out, "hooks", hooks_, hooksOf(t));
+  if (out.tellp() == 0 && hasTangent(t)) out << "it has a tangent of forward AD";
   if (out.tellp() == 0 && !holdsGrad(t))
     out << "grad: expected " << (grad_.defined ? "a tensor" : "None") << ", got "
-        << (t.grad().defined() ? (grad_.defined ? "one of another layout" : "a tensor") : "None");
+        << (t.unsafeGetTensorImpl()->grad().defined() ? (grad_.defined ? "one of another layout" : "a tensor")
+                                                      : "None");
+  if (out.tellp() == 0 && !holds(o)) out << "grad_dtype is another one";
   return out.str();
 }
 
-SharingGuard::SharingGuard(const std::vector<at::Tensor>& inputs) : last_(rangesOf(inputs)) {
+SharingGuard::SharingGuard(const std::vector<at::Tensor>& inputs) {
+  for (const at::Tensor& t : inputs) last_.push_back(rangeOf(t));
   pattern_ = patternOf(last_);
 }
 
-std::vector<SharingGuard::Range> SharingGuard::rangesOf(const std::vector<at::Tensor>& inputs) {
-  std::vector<Range> out;
-  out.reserve(inputs.size());
-  for (const at::Tensor& t : inputs) {
-    const c10::StorageImpl* const s = t.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
-    const auto begin = reinterpret_cast<uintptr_t>(s->data());
-    out.push_back({s, begin, begin + s->nbytes()});
-  }
-  return out;
+bool SharingGuard::overlaps() const { return std::find(pattern_.begin(), pattern_.end(), -1) != pattern_.end(); }
+
+SharingGuard::Range SharingGuard::rangeOf(const at::Tensor& t) {
+  const c10::StorageImpl* const s = t.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+  const auto begin = reinterpret_cast<uintptr_t>(s->data());
+  return {t.unsafeGetTensorImpl(), s, begin, begin + s->nbytes()};
 }
 
-// Each input's first partner. Memory of two storages that overlaps counts as shared, which is told apart by the sign.
+// For each input the first one on its storage, then for each the first that is the same tensor; -1 for what overlaps.
 std::vector<int32_t> SharingGuard::patternOf(const std::vector<Range>& ranges) {
-  std::vector<int32_t> order(ranges.size()), out(ranges.size());
+  const size_t n = ranges.size();
+  std::vector<int32_t> order(n), out(2 * n);
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
     const Range &x = ranges[a], &y = ranges[b];
-    return std::tie(x.begin, x.storage, a) < std::tie(y.begin, y.storage, b);
+    return std::tie(x.begin, x.storage, x.tensor, a) < std::tie(y.begin, y.storage, y.tensor, b);
   });
   uintptr_t end = 0;
-  for (size_t i = 0; i < order.size(); ++i) {
-    const int32_t here = order[i], before = i == 0 ? here : order[i - 1];
-    const bool same = i != 0 && ranges[here].storage == ranges[before].storage;
-    const bool overlaps = !same && i != 0 && ranges[here].begin < end && ranges[here].begin != ranges[here].end;
-    out[here] = same ? out[before] : overlaps ? -1 - here : here;
-    end = std::max(end, ranges[here].end);
+  for (size_t first = 0; first < n;) {
+    const Range& range = ranges[order[first]];
+    size_t last = first;
+    int32_t on_storage = order[first], same = order[first];
+    for (; last < n && ranges[order[last]].storage == range.storage; ++last) {
+      const int32_t here = order[last];
+      if (last != first && ranges[here].tensor != ranges[order[last - 1]].tensor) same = here;
+      on_storage = std::min(on_storage, here);
+      out[n + here] = same;
+    }
+    const bool overlaps = range.begin < end && range.begin != range.end;
+    for (size_t i = first; i < last; ++i) out[order[i]] = overlaps ? -1 : on_storage;
+    end = std::max(end, range.end);
+    first = last;
   }
   return out;
 }
 
 bool SharingGuard::holds(const std::vector<at::Tensor>& inputs) const {
-  bool same = inputs.size() == last_.size();
-  for (size_t i = 0; same && i < inputs.size(); ++i)
-    same = inputs[i].unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() == last_[i].storage;
+  bool same = inputs.size() == last_.size() && !overlaps();
+  for (size_t i = 0; same && i < inputs.size(); ++i) same = rangeOf(inputs[i]) == last_[i];
   if (same) return true;
-  std::vector<Range> ranges = rangesOf(inputs);
-  if (patternOf(ranges) != pattern_) return false;
+  std::vector<Range> ranges;
+  ranges.reserve(inputs.size());
+  for (const at::Tensor& t : inputs) ranges.push_back(rangeOf(t));
+  if (overlaps() || patternOf(ranges) != pattern_) return false;
   last_ = std::move(ranges);
   return true;
 }

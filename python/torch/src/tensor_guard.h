@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ class TensorGuard {
     c10::DispatchKeySet keys;
     at::ScalarType dtype = at::kFloat;
     std::vector<int64_t> sizes, strides;
+    int64_t offset = 0;
     bool requires_grad = false;
     bool holds(const at::Tensor& grad) const;
   };
@@ -34,29 +36,37 @@ class TensorGuard {
   std::vector<int64_t> sizes_, strides_;
   int64_t offset_;
   bool requires_grad_, is_leaf_, retains_grad_;
+  std::optional<at::ScalarType> grad_dtype_;
   size_t hooks_;
   bool history_;
   GradLayout grad_;
 };
 
+/// Whether forward AD has given a tensor a tangent.
+bool hasTangent(const at::Tensor& t);
+
 /// Hooks on a tensor: its own, those of its accumulation, and those after it.
 size_t hooksOf(const at::Tensor& t);
 
-/// Which of the inputs share a storage, or overlap in other memory.
+/// Which of the inputs are the same tensor, and which share a storage. Memory of two storages that overlaps is never
+/// replayed: how far it overlaps isn't compared.
 class SharingGuard {
  public:
   SharingGuard() = default;
   explicit SharingGuard(const std::vector<at::Tensor>& inputs);
-  /// Compared with the storages of the last call first: those that are the same ones share what they shared.
+  /// Whether the memory of two storages overlapped, so that holds() is never true.
+  bool overlaps() const;
+  /// Compared with the memory of the last call first: what is the same shares what it shared.
   bool holds(const std::vector<at::Tensor>& inputs) const;
 
  private:
   struct Range {
+    const void* tensor;
     const void* storage;
     uintptr_t begin, end;
     bool operator==(const Range&) const = default;
   };
-  static std::vector<Range> rangesOf(const std::vector<at::Tensor>& inputs);
+  static Range rangeOf(const at::Tensor& t);
   static std::vector<int32_t> patternOf(const std::vector<Range>& ranges);
   std::vector<int32_t> pattern_;
   mutable std::vector<Range> last_;

@@ -85,13 +85,13 @@ bool sameBits(const at::Tensor& a, const at::Tensor& b) {
 }
 
 GradWatch::GradWatch(std::vector<at::Tensor> leaves) : leaves_(std::move(leaves)) {
-  for (const at::Tensor& t : leaves_) seen_.push_back(t.grad());
+  for (const at::Tensor& t : leaves_) seen_.push_back(t.unsafeGetTensorImpl()->grad());
 }
 
 py::list GradWatch::changes() {
   py::list out;
   for (size_t i = 0; i < leaves_.size(); ++i) {
-    const at::Tensor& grad = leaves_[i].grad();
+    const at::Tensor& grad = leaves_[i].unsafeGetTensorImpl()->grad();
     if (grad.unsafeGetTensorImpl() == seen_[i].unsafeGetTensorImpl()) continue;
     seen_[i] = grad;
     out.append(

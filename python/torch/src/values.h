@@ -6,9 +6,20 @@
 
 namespace shunt_torch {
 
-/// Whether two objects are the same value: the same object, or of one type and equal. -0.0 isn't 0.0, 1 isn't True, a
-/// NaN is itself. Tuples are compared by their elements. Only for types whose comparison runs no code of the user's.
+// All of these mean what the functions of shunt_torch/guard.py mean, and run no code of the user's.
+
+/// Whether an object counts by value: numbers, strings, PyTorch's constants, enums, tuples and slices of these alone.
+bool isValue(PyObject* o);
+
+/// Whether two objects are the same value: the same object, or of one type that counts by value and equal. -0.0 isn't
+/// 0.0, 1 isn't True, a NaN is itself. Tuples and slices are compared by their elements.
 bool isSameValue(PyObject* a, PyObject* b);
+
+/// Whether hashing it, and comparing it with its like, run no code of the user's.
+bool hasPlainHash(PyObject* o);
+
+/// Equal for what isValue and isSameValue make the same.
+size_t identityHash(PyObject* o);
 
 /// What a call gives that can't be answered by a recording.
 PyObject* missed();

@@ -1,0 +1,148 @@
+"""What the judges of capture share: equal copies of inputs, comparison to the bit, and the file of refusals."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
+
+import shunt_torch
+
+ALL = os.environ.get("SHUNT_TORCH_ALL") == "1"  # all samples, not only those that were drawn
+REFUSALS = json.loads(Path(__file__).with_name("refusals.json").read_text())
+
+
+def name_of_list(judge):
+    return f"{judge}, all samples" if ALL else judge
+
+
+def check_refusals(judge, entry, reasons):
+    """Fails where the refusals of an entry aren't those of refusals.json. SHUNT_TORCH_REFUSALS names a file to which they are written
+    instead, a line each, for making the list anew."""
+    found = sorted(set(reasons))
+    if "SHUNT_TORCH_REFUSALS" in os.environ:
+        with open(os.environ["SHUNT_TORCH_REFUSALS"], "a", encoding="utf-8") as file:
+            file.write(json.dumps([name_of_list(judge), entry, found]) + "\n")
+        return
+    assert found == REFUSALS[name_of_list(judge)].get(entry, []), "refusals.json says otherwise"
+
+
+def tensors_of(tree):
+    return [x for x in tree_leaves(tree) if isinstance(x, torch.Tensor)]
+
+
+def copy_of(tree):
+    """Equal inputs in memory of their own. What shares a storage in one shares its copy in the other."""
+    storages, tensors = {}, {}
+
+    def copied(x):
+        if not isinstance(x, torch.Tensor):
+            return x
+        if id(x) not in tensors:
+            tensors[id(x)] = _copy_of_tensor(x, storages)
+        return tensors[id(x)]
+
+    return tree_map(copied, tree)
+
+
+def _copy_of_tensor(x, storages):
+    if x.layout is not torch.strided:
+        return x.detach().clone().requires_grad_(x.requires_grad)
+    storage = x.untyped_storage()
+    if storage._cdata not in storages:
+        storages[storage._cdata] = storage.clone()
+    out = torch.empty(0, dtype=x.dtype).set_(storages[storage._cdata], x.storage_offset(), x.shape, x.stride())
+    if x.is_neg():
+        out = out._neg_view()
+    if x.is_conj():
+        out = out.conj()
+    return out.detach().requires_grad_(x.requires_grad)
+
+
+def difference(ours, theirs, path="result", versions=False):
+    """The first place at which two results, or the grads of tensors in them, aren't the same to the bit; "" where they are.
+    `versions`: how often each was written counts, too; of what a call makes it doesn't."""
+    a, spec_a = tree_flatten(ours)
+    b, spec_b = tree_flatten(theirs)
+    if spec_a != spec_b:
+        return f"{path}: structure {spec_a} for {spec_b}"
+    for i, (x, y) in enumerate(zip(a, b)):
+        if type(x) is not type(y):
+            return f"{path}[{i}]: a {type(x).__name__} for a {type(y).__name__}"
+        what = _difference_of_tensors(x, y, versions) if isinstance(x, torch.Tensor) else _difference_of_values(x, y)
+        if what:
+            return f"{path}[{i}]: {what}"
+    sharing = _sharing(a), _sharing(b)
+    return "" if sharing[0] == sharing[1] else f"{path}: memory is shared as {sharing[0]} for {sharing[1]}"
+
+
+def _difference_of_values(x, y):
+    return "" if x is y or shunt_torch._C.same_value(x, y) or x == y else f"{x!r} for {y!r}"
+
+
+def _difference_of_tensors(x, y, versions=False):
+    if _facts(x) != _facts(y):
+        return f"{_facts(x)} for {_facts(y)}"
+    if versions and x._version != y._version:
+        return f"version {x._version} for {y._version}"
+    if x.layout is not torch.strided:
+        return "" if torch.equal(x.to_dense(), y.to_dense()) else "elements"
+    if _bytes(x) != _bytes(y):
+        return f"elements {x!r} for {y!r}"
+    if not x.is_leaf or x.grad is y.grad is None:
+        return ""
+    if x.grad is None or y.grad is None:
+        return "no grad for one" if x.grad is None else "a grad for none"
+    what = _difference_of_tensors(x.grad, y.grad)
+    return what and f"grad: {what}"
+
+
+def _facts(t):
+    strided = t.layout is torch.strided
+    return (t.dtype, tuple(t.shape), t.layout, t.requires_grad, t.is_leaf, t.is_conj(), t.is_neg(),
+            *((t.stride(), t.storage_offset()) if strided else ()))
+
+
+def _bytes(t):
+    return torch.empty(t.shape, dtype=t.dtype).copy_(t.detach()).reshape(-1).view(torch.uint8).numpy().tobytes()
+
+
+def _sharing(leaves):
+    """For each tensor the first of them that is the same object, and the first over the same storage."""
+    tensors = [x for x in leaves if isinstance(x, torch.Tensor) and x.layout is torch.strided]
+    objects, storages = [id(t) for t in tensors], [t.untyped_storage()._cdata for t in tensors]
+    return [(objects.index(o), storages.index(s)) for o, s in zip(objects, storages)]
+
+
+def compare_calls(step, captured, calls, seed=0, is_compared=lambda call: True):
+    """Calls both with equal inputs and generators; the first difference of results, inputs and generators, or ""."""
+    for i, call in enumerate(calls):
+        theirs, ours = copy_of(call), copy_of(call)
+        torch.manual_seed(seed + i)
+        expected = step(*theirs)
+        generator = torch.get_rng_state()
+        torch.manual_seed(seed + i)
+        got = captured(*ours)
+        if not is_compared(i):
+            continue
+        what = difference((got, ours), (expected, theirs), "(result, inputs)") or difference(ours, theirs, "inputs", versions=True)
+        if not what and not torch.equal(generator, torch.get_rng_state()):
+            what = "the generator's state"
+        if what:
+            return f"call {i + 1}, after {replays_of(captured)} replays: {what}"
+    return ""
+
+
+def replays_of(captured):
+    return sum(recording.runs for recording in captured._recordings)
+
+
+def refusal_of(captured):
+    """Why a captured function replays nothing, without the lines and numbers that differ from run to run; "" where it does."""
+    if replays_of(captured):
+        return ""
+    refusal = captured._refusal
+    reason = refusal.reason if refusal is not None else captured._given_up or f"no guard holds: {captured._misses[-1:]}"
+    return re.sub(r"(?<![\w.])-?\d+(\.\d+)?(e[+-]?\d+)?\b", "#", reason)

@@ -1,0 +1,104 @@
+"""Fast mode: Shunt's functions, sums and products, within their bounds of what is right."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from shunt_torch import CheckFailed, capture
+
+FUNCTIONS = {
+    "sqrt": (torch.sqrt, 0, 1e6), "rsqrt": (torch.rsqrt, 1e-6, 1e6), "reciprocal": (torch.reciprocal, 1e-6, 1e6),
+    "exp": (torch.exp, -80, 80), "expm1": (torch.expm1, -20, 80), "log": (torch.log, 1e-30, 1e30),
+    "log1p": (torch.log1p, -0.99, 1e10), "sin": (torch.sin, -100, 100), "cos": (torch.cos, -100, 100),
+    "tanh": (torch.tanh, -10, 10), "sigmoid": (torch.sigmoid, -30, 30), "erf": (torch.erf, -4, 4),
+    "pow": (lambda x: x.pow(1.5), 0, 1e6),
+}
+
+
+def fused(captured):
+    return [name for place, name, _ in captured._recordings[0].describe() if place == "fused"]
+
+
+def ulps(got, right):
+    """Distance in units of the last place of the correctly rounded float32; `right` in float64."""
+    rounded = right.to(torch.float32)
+    place = (torch.nextafter(rounded.abs(), torch.tensor(math.inf)) - rounded.abs()).double()
+    return ((got.double() - rounded.double()).abs() / place).max().item()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_within_2_ulp(name):
+    function, low, high = FUNCTIONS[name]
+    captured = capture(torch.no_grad()(lambda x: function(x)), numerics="fast")
+    generator = torch.Generator().manual_seed(2)
+    for _ in range(10):
+        x = torch.rand(4099, generator=generator) * (high - low) + low
+        assert ulps(captured(x), function(x.double())) <= 2
+    assert fused(captured) and captured._recordings[0].runs == 7
+
+
+@pytest.mark.parametrize("terms", [3, 64, 1000])
+def test_sums_and_products_are_within_eagers_bound(terms):
+    eps = torch.finfo(torch.float32).eps
+    captured = capture(torch.no_grad()(lambda a, b: (a.sum(1), a.mean(0), a @ b)), numerics="fast")
+    generator = torch.Generator().manual_seed(3)
+    for _ in range(8):
+        a, b = torch.randn(17, terms, generator=generator), torch.randn(terms, 9, generator=generator)
+        rows, means, product = captured(a, b)
+        x, y = a.double(), b.double()
+        assert ((rows - x.sum(1)).abs() <= terms * eps * x.abs().sum(1)).all()
+        assert ((means - x.mean(0)).abs() <= 17 * eps * x.abs().mean(0)).all()
+        assert ((product - x @ y).abs() <= terms * eps * (x.abs() @ y.abs())).all()
+    assert len(fused(captured)) == 3
+
+
+def training(dtype, optimizer):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.LayerNorm(32), nn.Linear(32, 32), nn.GELU(), nn.Linear(32, 4)).to(dtype)
+    update = optimizer(model.parameters())
+
+    def step(x, y):
+        update.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y.softmax(1))
+        loss.backward()
+        update.step()
+        return loss
+
+    return model, step
+
+
+@pytest.mark.parametrize("optimizer", [lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9), lambda p: torch.optim.Adam(p, lr=1e-3, fused=True)],
+                         ids=["SGD", "Adam"])
+def test_after_20_steps_it_is_no_further_from_float64_than_twice_eager(optimizer):
+    exact, exact_step = training(torch.float64, optimizer)
+    eager, eager_step = training(torch.float32, optimizer)
+    captured = capture(training(torch.float32, optimizer)[1], numerics="fast", check="always")
+    replayed, replayed_step = training(torch.float32, optimizer)
+    fast = capture(replayed_step, numerics="fast", check="never")
+    generator = torch.Generator().manual_seed(4)
+    for _ in range(20):
+        x, y = torch.randn(32, 16, generator=generator), torch.randn(32, 4, generator=generator)
+        exact_step(x.double(), y.double()), eager_step(x, y), captured(x, y), fast(x, y)
+
+    def distance(model):
+        return max((p.double() - q).norm().item() for p, q in zip(model.parameters(), exact.parameters()))
+
+    assert len(fused(captured)) > 20, captured.explain()
+    assert captured._recordings[0].runs == fast._recordings[0].runs == 17
+    assert distance(replayed) <= 2 * distance(eager)
+
+
+def test_a_difference_beyond_the_bound_is_found(monkeypatch):
+    captured = capture(torch.no_grad()(lambda x: x.exp() + 1), numerics="fast", check="always")
+    for _ in range(4):
+        captured(torch.ones(3))
+    monkeypatch.setattr(type(captured._recordings[0]), "check_operators", lambda self, inputs: "aten::exp: element 0 is too far apart")
+    with pytest.raises(CheckFailed, match="aten::exp: element 0"):
+        captured(torch.ones(3))
+
+
+def test_numerics_are_checked():
+    with pytest.raises(ValueError, match="numerics: expected 'exact' or 'fast', got 'quick'"):
+        capture(lambda x: x, numerics="quick")

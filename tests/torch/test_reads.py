@@ -1,0 +1,262 @@
+"""Values that leave tensors: bools read first are guards in the middle of a replay, all others are refused with the line."""
+
+import pytest
+import shunt_torch
+import torch
+from capturing import check_captured, program, refusal_of, same_as_eager
+
+
+def calls_item(x):
+    return x * x.sum().item()
+
+
+def calls_float(x):
+    return x * float(x[0])
+
+
+def calls_int(x):
+    return x * int(x[0])
+
+
+def calls_tolist(x):
+    return x * x.tolist()[0]
+
+
+def calls_numpy(x):
+    return x * x.numpy().shape[0]
+
+
+def calls_print(x):
+    print(x)
+
+
+def calls_repr(x):
+    return len(f"{x}")
+
+
+def calls_data_ptr(x):
+    return x.data_ptr()
+
+
+def calls_storage(x):
+    return x.untyped_storage().nbytes()
+
+
+def calls_nonzero(x):
+    return x.nonzero()
+
+
+def calls_mask(x):
+    return x[x > 0]
+
+
+def calls_unique(x):
+    return x.unique()
+
+
+def calls_index_of_a_list(x):
+    return [1, 2, 3][x[0].long()]
+
+
+def loops_over_a_value(x):
+    while x.sum() > x[0].item():
+        x = x / 2
+    return x
+
+
+REFUSED = {
+    calls_item: "aten::_local_scalar_dense gives Python the value",
+    calls_float: "aten::_local_scalar_dense gives Python the value",
+    calls_int: "aten::_local_scalar_dense gives Python the value",
+    calls_tolist: "Tensor.tolist() gives away what a recorder can't follow",
+    calls_numpy: "Tensor.numpy() gives away",
+    calls_print: "calls print",
+    calls_repr: "Tensor.__format__() gives away",
+    calls_data_ptr: "Tensor.data_ptr() gives away",
+    calls_storage: "Tensor.untyped_storage() gives away",
+    calls_nonzero: "the size of aten::nonzero's result depends on values",
+    calls_mask: "the size of aten::",
+    calls_unique: "the size of aten::_unique2's result depends on values",
+    calls_index_of_a_list: "aten::_local_scalar_dense gives Python the value",
+    loops_over_a_value: "aten::_local_scalar_dense gives Python the value",
+}
+
+
+@pytest.mark.parametrize("step", REFUSED)
+def test_refused(step, capsys):
+    captured = shunt_torch.capture(step)
+    x = torch.tensor([1.0, 1.0, 1.0])
+    expected = step(x)
+    for _ in range(4):
+        assert str(captured(x)) == str(expected)
+    reason = captured._given_up or str(captured._refusal)
+    assert not captured._recordings and REFUSED[step] in reason, reason
+    line = step.__code__.co_firstlineno + 1
+    assert f"test_reads.py:{line}" in reason, reason
+
+
+def abandons(x):
+    if (x > 0).all():
+        return x * 2
+    return x - 1
+
+
+def abandons_before_writes(x, out):
+    y = x.exp()
+    if torch.equal(x, out):
+        out.add_(y)
+        return y
+    out.sub_(y)
+    return torch.rand(2)
+
+
+def abandons_after_two(x):
+    if x.sum() > 0:
+        if x[0] > 0:
+            return x + 1
+        return x + 2
+    return x + 3
+
+
+def test_bools():
+    def drive(p):
+        signs = [1, 1, 1, 1, 1, 1, -1, -1, 1, -1, 1, 1, -1, -1, -1]
+        return [p.step(torch.ones(3) * s) for s in signs]
+
+    captured = check_captured(same_as_eager(lambda: program(abandons), drive), 8)
+    assert len(captured._recordings) == 2
+    assert sum(r.abandoned for r in captured._recordings) > 0
+
+
+def test_bools_before_writes():
+    def make():
+        return program(abandons_before_writes, out=torch.zeros(2))
+
+    def drive(p):
+        out = []
+        for i in range(24):
+            x = p.out.clone() if i % 5 else torch.ones(2)
+            out.append((p.step(x, p.out), p.out.clone(), p.out._version))
+        return out
+
+    check_captured(same_as_eager(make, drive), 8)
+
+
+def test_bools_in_a_row():
+    def drive(p):
+        out = []
+        for i in range(40):
+            x = torch.tensor([[1.0, 2.0], [-1.0, 3.0], [-1.0, -1.0]][i % 3])
+            out.append(p.step(x))
+        return out
+
+    captured = check_captured(same_as_eager(lambda: program(abandons_after_two), drive), 20)
+    assert len(captured._recordings) == 3
+
+
+def test_bools_beyond_max_recordings():
+    def drive(p):
+        return [p.step(torch.ones(3) * s) for s in [1, 1, 1, 1, -1, 1, -1, -1, 1, 1]]
+
+    captured = same_as_eager(lambda: program(abandons), drive, max_recordings=1)
+    assert len(captured._recordings) == 1
+    assert "it was recorded 1 times" in captured._given_up
+
+
+def test_grads_are_as_before_where_a_bool_ends_a_replay():
+    def make():
+        model = torch.nn.Linear(2, 1)
+
+        def step(x):
+            model.zero_grad()
+            if (x > 0).all():
+                x = x * 2
+            model(x).sum().backward()
+            return [w.grad for w in model.parameters()]
+
+        return program(step)
+
+    def drive(p):
+        return [p.step(torch.ones(3, 2) * s) for s in [1, 1, 1, 1, -1, 1, -1, -1, 1, 1]]
+
+    check_captured(same_as_eager(make, drive), 4)
+
+
+def reads_after_a_write(x, out):
+    out.add_(1)
+    if (x > 0).all():
+        return x * 2
+    return x
+
+
+def reads_after_a_draw(x, out):
+    y = torch.rand(3)
+    if (x > 0).all():
+        return y * 2
+    return y
+
+
+@pytest.mark.parametrize("step", [reads_after_a_write, reads_after_a_draw])
+def test_later_bools_are_refused(step):
+    reason = refusal_of(step, torch.ones(3), torch.zeros(3))
+    assert "gives Python the value True after memory from outside was written or numbers were drawn" in reason
+    assert f"test_reads.py:{step.__code__.co_firstlineno + 2}" in reason
+
+
+def test_arguments_of_distributions_are_validated():
+    def step(mean, value):
+        return torch.distributions.Normal(mean, 1.0).log_prob(value)
+
+    def drive(p):
+        out = [p.step(torch.randn(3), torch.randn(3)) for _ in range(8)]
+        for _ in range(2):
+            with pytest.raises(ValueError, match="to satisfy the constraint"):
+                p.step(torch.full((3,), float("nan")), torch.randn(3))
+        return out + [p.step(torch.randn(3), torch.randn(3)) for _ in range(3)]
+
+    captured = same_as_eager(lambda: program(step), drive)
+    assert captured._recordings, captured.explain()
+
+
+def test_whether_distributions_validate():
+    def step(mean, value):
+        return torch.distributions.Normal(mean, 1.0).log_prob(value)
+
+    def drive(p):
+        nan = torch.full((3,), float("nan"))
+        kind = torch.distributions.Distribution
+        kind.set_default_validate_args(False)
+        try:
+            out = [p.step(nan, torch.randn(3)) for _ in range(6)]
+        finally:
+            kind.set_default_validate_args(True)
+        with pytest.raises(ValueError, match="to satisfy the constraint"):
+            p.step(nan, torch.randn(3))
+        return out
+
+    check_captured(same_as_eager(lambda: program(step), drive), 3)
+
+
+def test_hidden_writes():
+    """Memory that is written by no operator, here through an array, is no recording's."""
+    numpy = pytest.importorskip("numpy")
+    array = numpy.zeros(3, dtype=numpy.float32)
+    b = torch.from_numpy(array)
+
+    class Writes:
+        def __index__(self):
+            array[:] += 1
+            return 0
+
+    writes = Writes()
+
+    def step(x):
+        y = x[writes.__index__()] + 1
+        return y + b
+
+    def drive(p):
+        array[:] = 0
+        return [p.step(torch.ones(3)) for _ in range(8)]
+
+    captured = same_as_eager(lambda: program(step), drive)
+    assert not captured._recordings, captured.explain()
