@@ -112,6 +112,8 @@ class Captured:
             self._misses = [*self._misses[-7:], difference or "a value that was read in the middle was another one"]
         if self._calls <= self._next_attempt and not self._recordings:
             self._eager += 1
+            if not self._attempts:
+                self._observed = Observed()  # what the call before did once, to prepare itself, is of no later one
             with self._observed.watching():
                 return self._function(*args, **kwargs)
         if len(self._recordings) >= self._max:

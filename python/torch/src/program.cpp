@@ -51,6 +51,16 @@ at::Tensor wrappedNumber(const py::handle& value) {
   return t;
 }
 
+// Operators that on the CPU are loops over their list, of these operators; those can be fused.
+const char* elementOf(const std::string& name, const std::string& overload) {
+  if (overload != "Scalar" && overload != "Tensor") return nullptr;
+  if (name == "aten::_foreach_add_" && overload == "Scalar") return "aten::add_";
+  if (name == "aten::_foreach_sub_" && overload == "Scalar") return "aten::sub_";
+  if (name == "aten::_foreach_mul_") return "aten::mul_";
+  if (name == "aten::_foreach_div_") return "aten::div_";
+  return nullptr;
+}
+
 }  // namespace
 
 Program::Argument Program::argumentOf(const c10::Argument& schema, const py::handle& value) const {
@@ -78,6 +88,11 @@ Program::Argument Program::argumentOf(const c10::Argument& schema, const py::han
 std::vector<int64_t> Program::call(const std::string& name, const std::string& overload, const py::tuple& args,
                                    const py::dict& kwargs, const std::vector<std::vector<bool>>& results,
                                    const std::string& where) {
+  if (const char* const element = elementOf(name, overload); element != nullptr && args.size() == 2) {
+    for (const py::handle& t : py::reinterpret_borrow<py::sequence>(args[0]))
+      call(element, "Tensor", py::make_tuple(t, args[1]), {}, {{false}}, where);
+    return {};
+  }
   Step s{Kind::kCall, overload.empty() ? name : name + '.' + overload, where};
   s.op = c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), overload.c_str());
   s.grad_mode = c10::GradMode::is_enabled();
@@ -140,9 +155,11 @@ std::vector<int64_t> Program::resultsOf(size_t step) const {
 }
 
 void Program::finish(const std::vector<int64_t>& views) {
-  harmless_ = touched_at_.value_or(steps_.size());
-  for (size_t i = 0; i < harmless_; ++i)
-    if (steps_[i].kind == Kind::kAssignGrad) harmless_ = i;
+  // Grads are assigned as late as can be: a run that ends before that has changed nothing.
+  const auto end = steps_.begin() + static_cast<ptrdiff_t>(touched_at_.value_or(steps_.size()));
+  const auto assigned =
+      std::stable_partition(steps_.begin(), end, [](const Step& s) { return s.kind != Kind::kAssignGrad; });
+  harmless_ = static_cast<size_t>(assigned - steps_.begin());
   std::vector<bool> is_view(slots_, false), seen(slots_, false);
   for (const int64_t v : views) is_view[static_cast<size_t>(v)] = true;
   for (const int64_t o : outputs_) seen[static_cast<size_t>(o)] = true;

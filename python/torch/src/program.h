@@ -35,7 +35,7 @@ class Program {
   /// An operator by its name, "aten::add", and overload, "Tensor". In `args` and `kwargs` a Slot stands for a tensor, a
   /// tensor for itself: a constant, which the operator mustn't write.
   /// Returns the slot of each result, those of lists one after the other; -1 for an undefined tensor, as `results`, the
-  /// recorded ones, say.
+  /// recorded ones, say. An operator on a list of tensors becomes one for each where it is such a loop on the CPU.
   std::vector<int64_t> call(const std::string& name, const std::string& overload, const py::tuple& args,
                             const py::dict& kwargs, const std::vector<std::vector<bool>>& results,
                             const std::string& where);
@@ -46,6 +46,12 @@ class Program {
   void touch() {
     if (!touched_at_) touched_at_ = steps_.size();
   }
+  /// The operator that is added next draws numbers.
+  void draw() {
+    if (!draws_at_) draws_at_ = steps_.size();
+  }
+  /// Whether numbers may have been drawn where a run ends early without having changed anything else.
+  bool drawsWhileHarmless() const { return draws_at_ && *draws_at_ < harmless_; }
   /// The operator that is added next writes the storage of this input.
   void wrote(int64_t input) { writes_.emplace_back(steps_.size(), input); }
   /// How often steps before this one write it.
@@ -112,7 +118,7 @@ class Program {
   std::vector<Step> steps_;
   std::vector<int64_t> outputs_;
   size_t inputs_ = 0, slots_ = 0, harmless_ = 0;
-  std::optional<size_t> touched_at_;
+  std::optional<size_t> touched_at_, draws_at_;
   std::vector<std::pair<size_t, int64_t>> writes_;  // (step, input)
 };
 

@@ -7,9 +7,34 @@
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <algorithm>
+#include <mutex>
 
 namespace shunt_torch {
+namespace {
+
+// PyTorch's generator as it was, for a run that may end early.
+class GeneratorState {
+ public:
+  explicit GeneratorState(bool is_kept) {
+    if (!is_kept) return;
+    at::Generator generator = at::detail::getDefaultCPUGenerator();
+    const std::lock_guard lock(generator.mutex());
+    state_ = generator.get_state();
+  }
+  void putBack() const {
+    if (!state_.defined()) return;
+    at::Generator generator = at::detail::getDefaultCPUGenerator();
+    const std::lock_guard lock(generator.mutex());
+    generator.set_state(state_);
+  }
+
+ private:
+  at::Tensor state_;
+};
+
+}  // namespace
 
 Recording::Recording(std::shared_ptr<Arguments> arguments, std::shared_ptr<StateGuards> state, py::list captured,
                      std::vector<int64_t> grad_of)
@@ -48,6 +73,8 @@ bool Recording::look(const std::vector<py::object>& inputs, bool history) {
 // result can be; of a grad it is null.
 bool Recording::gather(PyObject* args, PyObject* kwargs, std::vector<PyObject*>& objects,
                        std::vector<at::Tensor>& inputs) const {
+  objects.reserve(tensors_.size());
+  inputs.reserve(tensors_.size());
   if (!arguments_->match(args, kwargs, objects)) return false;
   if (history_ && std::any_of(objects.begin(), objects.end(), hasAttributes)) return false;
   for (size_t i = 0; i < captured_.size(); ++i) objects.push_back(grad_of_[i] < 0 ? captured_[i].ptr() : nullptr);
@@ -65,7 +92,7 @@ bool Recording::gather(PyObject* args, PyObject* kwargs, std::vector<PyObject*>&
   return true;
 }
 
-bool Recording::runProgram(std::vector<at::Tensor> inputs, std::vector<at::Tensor>& made,
+bool Recording::runProgram(const std::vector<at::Tensor>& inputs, std::vector<at::Tensor>& made,
                            std::vector<at::Tensor>* grads, std::vector<bool>* has_grad, bool plain,
                            size_t& step) const {
   struct Noted {  // also where a step throws
@@ -80,7 +107,7 @@ bool Recording::runProgram(std::vector<at::Tensor> inputs, std::vector<at::Tenso
     made = std::move(run.outputs);
     return complete;
   }
-  Program::Run run{std::move(inputs), grads, has_grad};
+  Program::Run run{inputs, grads, has_grad};
   const Noted noted{run.step, step};
   const py::gil_scoped_release no_gil;
   const bool complete = program_.run(run);
@@ -114,10 +141,12 @@ PyObject* Recording::call(PyObject* args, PyObject* kwargs) {
   std::vector<at::Tensor> made;
   bool complete = false;
   size_t step = 0;
+  const GeneratorState drawn(program_.drawsWhileHarmless());
   try {
     complete = runProgram(inputs, made, nullptr, nullptr, false, step);
   } catch (...) {
     if (step < program_.harmlessSteps()) {  // the function throws the error itself, or handles it
+      drawn.putBack();
       ++abandoned;
       return miss();
     }
@@ -125,6 +154,7 @@ PyObject* Recording::call(PyObject* args, PyObject* kwargs) {
     throw;
   }
   if (!complete) {
+    drawn.putBack();
     ++abandoned;
     return miss();
   }
