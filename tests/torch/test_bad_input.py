@@ -149,7 +149,37 @@ def test_minibatches():
     def drive(p):
         return [(p.step(p.data[i : i + 5]), state_of(p)) for i in range(0, 60, 5)]
 
-    same_as_eager(make, drive)
+    captured = check_captured(same_as_eager(make, drive), 8)
+    assert recordings(captured) == 1
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda x: x[1:] + x[0],
+        lambda x: x.as_strided((2,), (1,), 1) * 2,
+        lambda x: x.as_strided((2,), (1,)) * 2,
+        lambda x: x.view(torch.int64) + 1,
+        lambda x: x.detach()[1:] * 2,
+        lambda x: (x.mul_(2), x[2:])[1],
+        lambda x: torch.as_strided(x.t(), (3,), (1,), 0) + 1,
+        lambda x: x.data.add_(1),
+        lambda x: x._base.sum() + x if x._base is not None else x + 1,
+    ],
+)
+def test_slices(step):
+    def drive(p):
+        data = torch.arange(40.0)
+        out = []
+        for i in [0, 4, 8, 2, 6, 30, 0, 4, 1, 3]:
+            try:
+                out.append(p.step(data[i : i + 4]))
+            except RuntimeError as error:
+                out.append(str(error))
+            out.append(data)
+        return out + [p.step(torch.ones(4)) for _ in range(3)]
+
+    same_as_eager(lambda: program(step), drive)
 
 
 def test_strides_and_offsets():
