@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import gc
 from typing import Any, Callable
 
@@ -67,7 +68,7 @@ class RecordedCall:
         arguments = _C.Arguments(args, kwargs, is_value)
         for path, tensor in arguments.tensors:
             _refuse_argument(path, tensor)
-        self.walked = walked = self._walk([("", function), *arguments.objects], arguments.tensors, observed)
+        self.walked = walked = self._walk([("", function), *arguments.objects, *_classes(args, kwargs)], arguments.tensors, observed)
         # A tensor may be in several places, of which a later call may find others in some: each is an input.
         self.inputs = list(arguments.tensors)
         captured, grad_of = [], []
@@ -286,6 +287,19 @@ class RecordedCall:
             return run()
         finally:
             torch.default_generator.set_state(after)
+
+
+def _classes(args: tuple, kwargs: dict) -> list[tuple[str, type]]:
+    """Classes of the arguments that count by value or are taken apart: enums and named tuples, whose methods and constants code reads."""
+    found: dict[type, str] = {}
+    todo: list = [args, kwargs]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, (tuple, list, dict)):
+            todo += [*value, *value.values()] if isinstance(value, dict) else value
+        if isinstance(value, enum.Enum) or isinstance(value, tuple) and type(value) is not tuple:
+            found.setdefault(type(value), type(value).__qualname__)
+    return [(name, kind) for kind, name in found.items()]
 
 
 def _refusal_of(error: Exception) -> Refused:
