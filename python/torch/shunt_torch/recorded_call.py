@@ -161,6 +161,9 @@ class RecordedCall:
         recorder, program = self.recorder, self.recording.program
         recorder.poll_grads()
         self._compare_state()
+        changed = self.recording.changed_surroundings()
+        if changed and self.history:
+            raise Refused(f"the call changes a mode or setting of PyTorch's, which a replay wouldn't: {changed}")
         self._compare_inputs(args, kwargs)
         failing = [what for stack, what in recorder.failing.items() if observed is not None and are_handled(stack, observed)]
         if failing:
