@@ -104,8 +104,7 @@ at::Tensor Plan::real(Context& c, int64_t slot, const Run& run) const {
     for (size_t i = 0; i < run.inputs.size(); ++i)
       if (slots_[i].storage == s.storage && slots_[i].like.dtype() == s.like.dtype() &&
           slots_[i].like.sizes() == s.like.sizes() && slots_[i].like.strides() == s.like.strides() &&
-          slots_[i].like.storage_offset() == s.like.storage_offset() &&
-          slots_[i].like.key_set() == s.like.key_set())
+          slots_[i].like.storage_offset() == s.like.storage_offset() && slots_[i].like.key_set() == s.like.key_set())
         return out = run.inputs[i];
     const at::Tensor& input = run.inputs[static_cast<size_t>(storages_[storage].input)];
     return out = input.as_strided(s.like.sizes(), s.like.strides(), s.like.storage_offset());
