@@ -1,6 +1,7 @@
 """Python state that a captured call reads or changes: replays run no Python, so it is guarded, recorded anew, or refused."""
 
 import collections
+import enum
 import itertools
 import random
 
@@ -318,6 +319,30 @@ def test_arguments_of_all_kinds():
 
     captured = check_captured(same_as_eager(lambda: program(step), drive), 12)
     assert recordings(captured) == 4
+
+
+class Scaled(collections.namedtuple("Scaled", "x")):
+    factor = 2.0
+
+    def value(self):
+        return self.x * self.factor
+
+
+class Mode(enum.Enum):
+    UP = 1
+
+
+def test_classes_of_arguments():
+    def drive(p):
+        Scaled.factor = Mode.shift = 2.0
+        out = [p.step(Scaled(torch.ones(2)), Mode.UP) for _ in range(6)]
+        Scaled.factor = 3.0
+        out += [p.step(Scaled(torch.ones(2)), Mode.UP) for _ in range(6)]
+        Mode.shift = 5.0
+        return out + [p.step(Scaled(torch.ones(2)), Mode.UP) for _ in range(6)]
+
+    captured = check_captured(same_as_eager(lambda: program(lambda s, m: s.value() + m.shift), drive), 8)
+    assert recordings(captured) == 3
 
 
 def test_objects_as_arguments():

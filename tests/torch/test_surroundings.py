@@ -3,6 +3,7 @@
 import contextlib
 
 import pytest
+import shunt_torch
 import torch
 from capturing import check_captured, model_and_optimizer, program, recordings, same_as_eager, state_of
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -131,6 +132,33 @@ def test_entered_inside(mode):
     same_as_eager(lambda: program(step), lambda p: [p.step(torch.randn(2, 3)) for _ in range(8)])
 
 
+CHANGED = {
+    "grad mode": (torch.set_grad_enabled, False, True),
+    "default dtype": (torch.set_default_dtype, torch.float64, torch.float32),
+    "threads": (torch.set_num_threads, 2, 1),
+    "deterministic algorithms": (torch.use_deterministic_algorithms, True, False),
+    "torch.backends.mha._is_fastpath_enabled": (torch.backends.mha.set_fastpath_enabled, False, True),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_changed_by_the_call(name):
+    setter, inside, outside = CHANGED[name]
+
+    def step(x):
+        setter(inside)
+        return x * 2
+
+    captured = shunt_torch.capture(step)
+    try:
+        for _ in range(4):
+            setter(outside)
+            captured(torch.ones(2))
+    finally:
+        setter(outside)
+    assert not captured._recordings and f"{name}" in str(captured._refusal) and "the call changes" in str(captured._refusal), captured.explain()
+
+
 def test_profiles_show_operators_of_the_function():
     def drive(p):
         names = []
@@ -198,8 +226,6 @@ def test_operators_of_the_user():
 
 def test_warnings_are_the_function_s():
     import warnings
-
-    import shunt_torch
 
     captured = shunt_torch.capture(lambda x: x.item())
     with warnings.catch_warnings(record=True) as seen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import gc
 from typing import Any, Callable
 
@@ -67,7 +68,7 @@ class RecordedCall:
         arguments = _C.Arguments(args, kwargs, is_value)
         for path, tensor in arguments.tensors:
             _refuse_argument(path, tensor)
-        self.walked = walked = self._walk([("", function), *arguments.objects], arguments.tensors, observed)
+        self.walked = walked = self._walk([("", function), *arguments.objects, *_classes(args, kwargs)], arguments.tensors, observed)
         # A tensor may be in several places, of which a later call may find others in some: each is an input.
         self.inputs = list(arguments.tensors)
         captured, grad_of = [], []
@@ -160,6 +161,9 @@ class RecordedCall:
         recorder, program = self.recorder, self.recording.program
         recorder.poll_grads()
         self._compare_state()
+        changed = self.recording.changed_surroundings()
+        if changed and self.history:
+            raise Refused(f"the call changes a mode or setting of PyTorch's, which a replay wouldn't: {changed}")
         self._compare_inputs(args, kwargs)
         failing = [what for stack, what in recorder.failing.items() if observed is not None and are_handled(stack, observed)]
         if failing:
@@ -176,8 +180,17 @@ class RecordedCall:
         self.recording.set_result(_C.Result(results.template))
         for output, name, message in results.freed:
             self.recording.add_freed_graph(output, name, message)
+        self._allow_offsets(results)
         self.template, self.foreign = results.template, recorder.foreign
         self._compare_replay(results)
+
+    def _allow_offsets(self, results: Results) -> None:
+        """Of arguments alone on their storages, at which nothing looks but from where they begin."""
+        storages = [_C.key_of(t)[0] for _, t in self.inputs]
+        absolute = self.recorder.absolute | {_C.key_of(t)[0] for t in results.made}
+        for i in range(len(self.arguments.tensors)):
+            if storages.count(storages[i]) == 1 and storages[i] not in absolute:
+                self.recording.allow_offset(i)
 
     def _compare_state(self) -> None:
         failed = self.state.first_failed()
@@ -277,6 +290,19 @@ class RecordedCall:
             return run()
         finally:
             torch.default_generator.set_state(after)
+
+
+def _classes(args: tuple, kwargs: dict) -> list[tuple[str, type]]:
+    """Classes of the arguments that count by value or are taken apart: enums and named tuples, whose methods and constants code reads."""
+    found: dict[type, str] = {}
+    todo: list = [args, kwargs]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, (tuple, list, dict)):
+            todo += [*value, *value.values()] if isinstance(value, dict) else value
+        if isinstance(value, enum.Enum) or isinstance(value, tuple) and type(value) is not tuple:
+            found.setdefault(type(value), type(value).__qualname__)
+    return [(name, kind) for kind, name in found.items()]
 
 
 def _refusal_of(error: Exception) -> Refused:

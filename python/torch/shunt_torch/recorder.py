@@ -22,6 +22,9 @@ from .refusal import Refused, from_optimizer, user_line
 # Arguments that an operator writes though its schema doesn't say so, by position.
 _UNANNOTATED_WRITES = {"aten::native_batch_norm": (3, 4), "aten::miopen_batch_norm": (3, 4), "aten::cudnn_batch_norm": (3, 4)}
 # Marks for profilers, without a meaning for what is computed.
+# Operators to which it matters where in its storage a tensor begins.
+_ABSOLUTE = ("aten::as_strided", "aten::as_strided_", "aten::as_strided_copy", "aten::as_strided_scatter", "aten::view", "aten::view_copy",
+             "aten::view_as_complex", "aten::view_as_complex_copy", "aten::set_")
 _MARKS = ("profiler::",)
 _TOO_LATE = "after memory from outside was written or numbers were drawn: read it before that"
 # What they make has no elements yet.
@@ -53,6 +56,7 @@ class Recorder:
         self.slots: dict[tuple, int] = {}  # by key
         self.bases: dict[int, int] = {}  # a slot on each storage
         self.outside: set[int] = set()  # storages of inputs
+        self.absolute: set[int] = set()  # storages at which something looks by an offset that isn't a tensor's
         self.storage_inputs: dict[int, int] = {}  # the first input on each
         self.handles: list = []  # so that no address of a storage is used again while the call runs
         self.writes: dict[int, int] = {}  # by storage of an input: how often an operator wrote it
@@ -184,6 +188,8 @@ class Recorder:
                     self.refuse_unwritten(tensor)
         template = tuple(self._template(a) for a in args), {k: self._template(v) for k, v in kwargs.items()}
         before = [_C.key_of(t) for t in written]
+        if schema.name in _ABSOLUTE and (schema.overload_name == "dtype" or "view" not in schema.name or "complex" in schema.name):
+            self.absolute |= {_C.key_of(a)[0] for a in args if isinstance(a, torch.Tensor)}
         if torch.Tag.inplace_view in func.tags and any(k[0] in self.outside for k in before):
             raise Refused(f"{schema.name} changes sizes or strides of memory from outside", user_line())
         where = user_line()
@@ -232,6 +238,7 @@ class Recorder:
                 "call (torch.tensor, as_tensor, from_numpy make such ones; so do other threads): pass it as an argument", user_line())
         if tensor.is_conj() or tensor.is_neg() or tensor.dtype != self._dtype_of(base):
             raise Refused("memory is used as another dtype by other means than an operator", user_line())
+        self.absolute.add(key[0])
         slot = self.program.call("aten::as_strided", "", (_C.Slot(base), list(key[3]), list(key[4]), key[2]), {}, [[True]], user_line())[0]
         self.slots[key] = slot
         self.views[slot] = base

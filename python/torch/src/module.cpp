@@ -114,6 +114,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("set_result", &Recording::setResult)
       .def("add_freed_graph", &Recording::addFreedGraph)
       .def("look", &Recording::look)
+      .def("changed_surroundings", &Recording::changedSurroundings)
+      .def("allow_offset", &Recording::allowOffset)
       .def("difference", &Recording::difference)
       .def("inputs_of", &Recording::inputsOf)
       .def("replay", &Recording::replay, py::arg("inputs"), py::arg("plain") = false)

@@ -68,6 +68,13 @@ const c10::IValue* argumentsOf(const c10::OperatorHandle& op, const torch::jit::
   return stack.data() + (stack.size() - op.schema().arguments().size());
 }
 
+// The recorder's code may set off a collection of garbage, and so the ends of modes that lie in it, which put back the
+// dispatch keys of their beginning. An operator in the middle has to find its own ones.
+struct KeepDispatchKeys {
+  c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+  ~KeepDispatchKeys() { c10::impl::_force_tls_local_dispatch_key_set(keys); }
+};
+
 // Calls an operator and shows it; what it calls itself isn't shown.
 void show(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::Stack* stack) {
   const c10::impl::ExcludeDispatchKeyGuard not_inside(kBoth);
@@ -84,6 +91,7 @@ void show(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::
   } note;
   {
     const py::gil_scoped_acquire gil;
+    const KeepDispatchKeys keep;
     const c10::IValue* const first = argumentsOf(op, *stack);
     py::list args;
     py::dict kwargs;
@@ -106,6 +114,7 @@ void show(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::
   }
   if (note.object == nullptr) return;
   const py::gil_scoped_acquire gil;
+  const KeepDispatchKeys keep;
   (*recorder).attr("after")(py::handle(note.object), resultOf(*stack, schema.returns().size()));
 }
 

@@ -99,6 +99,16 @@ at::Tensor Plan::real(Context& c, int64_t slot, const Run& run) const {
   if (out.defined()) return out;
   const Slot& s = slots_[static_cast<size_t>(slot)];
   const auto storage = static_cast<size_t>(s.storage);
+  if (storages_[storage].kind == Storage::Kind::kInput) {
+    // The result of an operator that wrote an input in place is that input.
+    for (size_t i = 0; i < run.inputs.size(); ++i)
+      if (slots_[i].storage == s.storage && slots_[i].like.dtype() == s.like.dtype() &&
+          slots_[i].like.sizes() == s.like.sizes() && slots_[i].like.strides() == s.like.strides() &&
+          slots_[i].like.storage_offset() == s.like.storage_offset() && slots_[i].like.key_set() == s.like.key_set())
+        return out = run.inputs[i];
+    const at::Tensor& input = run.inputs[static_cast<size_t>(storages_[storage].input)];
+    return out = input.as_strided(s.like.sizes(), s.like.strides(), s.like.storage_offset());
+  }
   const at::Tensor& lent = c.held[storage];
   if (lent.defined() && storages_[storage].lender == slot) return out = lent;
   out = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(lent.defined() ? lent.storage() : c.made[storage]),
@@ -125,8 +135,12 @@ bool Plan::run(Run& run) {
     for (size_t i = 0; i < storages_.size(); ++i) {
       const Storage& s = storages_[i];
       if (s.kind == Storage::Kind::kInput) {
-        const c10::Storage& from = run.inputs[static_cast<size_t>(s.input)].storage();
-        c.setAddress(i, from.mutable_data(), from.nbytes());
+        // What looks at the input looks as far from where it begins as when it was recorded.
+        const at::Tensor& input = run.inputs[static_cast<size_t>(s.input)];
+        const c10::Storage& from = input.storage();
+        const auto moved = static_cast<ptrdiff_t>(static_cast<size_t>(input.storage_offset()) * input.itemsize()) -
+                           static_cast<ptrdiff_t>(s.offset);
+        c.setAddress(i, static_cast<char*>(from.mutable_data()) + moved, from.nbytes());
       } else if (s.kind == Storage::Kind::kOutput) {
         c.made[i] = c10::Storage(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), s.bytes,
                                                                        c10::GetCPUAllocator(), /*resizable=*/true));

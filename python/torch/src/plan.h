@@ -54,7 +54,7 @@ class Plan {
     enum class Kind : uint8_t { kInput, kOutput, kInside, kLent } kind = Kind::kInside;
     int64_t input = -1;  // of kInput
     size_t bytes = 0;
-    size_t offset = 0;           // of kInside, in the block
+    size_t offset = 0;           // of kInside, in the block; of kInput, where that input began when it was recorded
     size_t first = 0, last = 0;  // steps
     int64_t lender = -1;         // of kLent: the slot whose result it is
   };

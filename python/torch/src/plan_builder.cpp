@@ -104,7 +104,11 @@ std::string Plan::Builder::build() {
         Storage storage;
         storage.bytes = s->nbytes();
         storage.first = SIZE_MAX;
-        if (i < program_.inputs_) storage.kind = Storage::Kind::kInput, storage.input = static_cast<int64_t>(i);
+        if (i < program_.inputs_) {
+          storage.kind = Storage::Kind::kInput;
+          storage.input = static_cast<int64_t>(i);
+          storage.offset = static_cast<size_t>(trace_[i].storage_offset()) * trace_[i].itemsize();
+        }
         plan_.storages_.push_back(storage);
       }
       slot.storage = it->second;

@@ -31,6 +31,11 @@ class Recording {
   /// inputs overlap whose storages are different ones.
   bool look(const std::vector<py::object>& inputs, bool history);
 
+  /// Which mode or setting isn't what it was before the call was recorded.
+  std::string changedSurroundings() const { return surroundings_.difference(Surroundings::now()); }
+  /// An argument may begin anywhere in its storage: minibatches are slices.
+  void allowOffset(size_t input) { tensors_[input].allowOffset(); }
+
   /// The result of a call; missed() where a guard doesn't hold or a check is due. `kwargs` may be null.
   PyObject* call(PyObject* args, PyObject* kwargs);
   /// Which guard doesn't hold, for people; empty where all do.

@@ -76,7 +76,7 @@ bool TensorGuard::holds(PyObject* o) const {
   if (Py_TYPE(o) != type_) return false;
   const at::Tensor& t = unpack(o);
   if (t.key_set() != keys_ || t.scalar_type() != dtype_ || !t.sizes().equals(sizes_) || !t.strides().equals(strides_) ||
-      t.storage_offset() != offset_)
+      (t.storage_offset() != offset_ && !any_offset_))
     return false;
   if (!history_) return true;
   const torch::autograd::AutogradMeta* meta = torch::autograd::impl::get_autograd_meta(t);
@@ -94,7 +94,7 @@ std::string TensorGuard::difference(PyObject* o) const {
   compare(out, "dtype", dtype_, t.scalar_type());
   compare(out, "sizes", c10::IntArrayRef(sizes_), t.sizes());
   compare(out, "strides", c10::IntArrayRef(strides_), t.strides());
-  compare(out, "storage offset", offset_, t.storage_offset());
+  if (!any_offset_) compare(out, "storage offset", offset_, t.storage_offset());
   compare(out, "keys", keys_, t.key_set());
   if (!history_) return out.str();
   compare(out, "requires_grad", requires_grad_, t.requires_grad());

@@ -16,6 +16,8 @@ class TensorGuard {
   /// counts.
   TensorGuard(PyObject* tensor, bool history);
   bool holds(PyObject* tensor) const;
+  /// Where its memory begins doesn't matter from now on.
+  void allowOffset() { any_offset_ = true; }
   /// What differs, for people: "sizes: expected [3, 4], got [3, 5]". Empty where holds() is true.
   std::string difference(PyObject* tensor) const;
 
@@ -35,6 +37,7 @@ class TensorGuard {
   at::ScalarType dtype_;
   std::vector<int64_t> sizes_, strides_;
   int64_t offset_;
+  bool any_offset_ = false;
   bool requires_grad_, is_leaf_, retains_grad_;
   std::optional<at::ScalarType> grad_dtype_;
   size_t hooks_;

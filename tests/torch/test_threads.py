@@ -1,0 +1,72 @@
+"""Captured functions in forked processes and in several threads."""
+
+import os
+import threading
+
+import pytest
+import shunt_torch
+import torch
+from capturing import recordings, replays
+
+
+def test_fork():
+    captured = shunt_torch.capture(lambda x: (x * 2 + 1).exp())
+    x = torch.ones(4)
+    expected = [captured(x) for _ in range(6)][0]
+    child = os.fork()
+    if child == 0:
+        ok = all(torch.equal(captured(x), expected) for _ in range(5))
+        fresh = shunt_torch.capture(lambda x: x - 1)
+        ok = ok and all(torch.equal(fresh(x), x - 1) for _ in range(6)) and len(fresh._recordings) == 1
+        os._exit(0 if ok else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert torch.equal(captured(x), expected) and replays(captured) >= 4
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_threads(is_recorded):
+    weight = torch.randn(8, 8)
+    captured = shunt_torch.capture(lambda x: ((x @ weight).tanh() + x, torch.zeros(2)))
+    wrong = []
+    for _ in range(4 if is_recorded else 0):
+        captured(torch.zeros(3, 8))
+
+    def run(seed):
+        generator = torch.Generator().manual_seed(seed)
+        for _ in range(150):
+            x = torch.randn(3, 8, generator=generator)
+            if not torch.equal(captured(x)[0], (x @ weight).tanh() + x):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+    assert recordings(captured) == 1 and not captured._given_up
+    assert replays(captured) > 100 or not is_recorded, captured.explain()
+
+
+def test_another_thread_records_meanwhile():
+    inside, go_on = threading.Event(), threading.Event()
+
+    class Waits(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            inside.set()
+            go_on.wait(10)
+            return x * 2
+
+    captured = shunt_torch.capture(lambda x: Waits.apply(x))
+    go_on.set()
+    x = torch.ones(2)
+    captured(x), captured(x)
+    inside.clear(), go_on.clear()
+    thread = threading.Thread(target=captured, args=(x,))
+    thread.start()
+    inside.wait(10)
+    assert x.tolist() == [1, 1] and x.numpy().sum() == 2  # guarded methods are that thread's alone
+    go_on.set()
+    assert torch.equal(captured(x), x * 2)
+    thread.join()
