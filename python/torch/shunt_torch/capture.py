@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import os
+import sys
 import threading
 import types
 import warnings
@@ -17,7 +18,7 @@ from .guard import mismatch
 from .observe import Observed
 from .comparison import difference, made_of
 from .recorded_call import RecordedCall
-from .refusal import Refused
+from .refusal import Refused, is_library_file
 
 _WARM_UP = 2  # calls that run as they are: optimisers make their state, and what is called is seen
 _ATTEMPTS = 3  # recordings that are refused before the function is left alone
@@ -143,7 +144,7 @@ class Captured:
 
     def _give_up(self, why: str) -> None:
         self._given_up = why
-        warnings.warn(f"shunt_torch: {self._name} runs as it does without capture: {why}", stacklevel=5)
+        _warn(f"shunt_torch: {self._name} runs as it does without capture: {why}")
 
     def _describe(self, recording: Any) -> Callable[[int], str]:
         guards = self._facts[id(recording)].walked.guards
@@ -210,7 +211,7 @@ class Captured:
         if self._check == "always":
             raise CheckFailed(message)
         self._given_up = difference
-        warnings.warn(message + "; it runs as it does without capture from now on. Please report it", stacklevel=5)
+        _warn(message + "; it runs as it does without capture from now on. Please report it")
 
     def _next_check(self, runs: int) -> int:
         if self._check == "always" or runs < _CHECKED_AT_FIRST:
@@ -243,6 +244,14 @@ def capture(function: Optional[Callable] = None, *, numerics: str = "exact", che
     if not callable(function):
         raise TypeError(f"capture: expected a function or another callable, got a {type(function).__name__}")
     return Captured(function, numerics, check, max_recordings, hooks, name)
+
+
+def _warn(message: str) -> None:
+    """Warns of the line of the user's code that is running."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and is_library_file(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
 
 
 def _enabled() -> bool:

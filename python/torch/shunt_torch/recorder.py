@@ -127,7 +127,7 @@ class Recorder:
         if self.refusal is not None:
             return
         try:
-            if self.touched:
+            if self._is_late():
                 raise Refused(f"{name} reads the values of a tensor {_TOO_LATE}", user_line())
             self.poll_grads()
             same = (_C.Slot(self.slot_of(tensor)), tensor.detach().clone())
@@ -314,6 +314,10 @@ class Recorder:
                 raise Refused(f"{name} gives a tensor other memory", user_line())
             self.slot_of(tensor)
 
+    def _is_late(self) -> bool:
+        """Whether memory from outside was written or numbers were drawn: then a run can't be left any more."""
+        return self.touched or not torch.equal(torch.default_generator.get_state(), self.generator)
+
     def _read(self, name: str, value: Any) -> None:
         optimizer = from_optimizer()
         what = f"{name} gives Python the value {value!r}"
@@ -322,7 +326,7 @@ class Recorder:
             raise Refused(f"{optimizer} reads a tensor's value ({what}): {advice}", user_line())
         if not isinstance(value, bool):
             raise Refused(f"{what}, and a replay would freeze it: keep it in a tensor", user_line())
-        if self.touched or not torch.equal(torch.default_generator.get_state(), self.generator):
+        if self._is_late():
             raise Refused(f"{what} {_TOO_LATE}", user_line())
         self.program.expect(value)
 

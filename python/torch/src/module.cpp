@@ -12,6 +12,13 @@
 namespace shunt_torch {
 namespace {
 
+// Without pybind11's look-up of the type by its name.
+Recording& recordingOf(PyObject* o) {
+  static PyTypeObject* const type = reinterpret_cast<PyTypeObject*>(py::type::of<Recording>().release().ptr());
+  if (Py_TYPE(o) != type) throw py::type_error("call: expected recordings");
+  return *reinterpret_cast<py::detail::instance*>(o)->get_value_and_holder().value_ptr<Recording>();
+}
+
 // The path of each call: without pybind11's matching of overloads.
 PyObject* callRecordings(PyObject*, PyObject* const* args, Py_ssize_t n) {
   if (n != 3 || !PyList_CheckExact(args[0])) {
@@ -22,7 +29,7 @@ PyObject* callRecordings(PyObject*, PyObject* const* args, Py_ssize_t n) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(args[0]); ++i) {
       // A recording, kept alive, since another thread may change the list.
       const auto object = py::reinterpret_borrow<py::object>(PyList_GET_ITEM(args[0], i));
-      PyObject* const out = object.cast<Recording&>().call(args[1], args[2]);
+      PyObject* const out = recordingOf(object.ptr()).call(args[1], args[2]);
       if (out != missed()) return out;
       Py_DECREF(out);
     }

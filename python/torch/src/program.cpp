@@ -51,6 +51,16 @@ at::Tensor wrappedNumber(const py::handle& value) {
   return t;
 }
 
+// Operators that on the CPU are loops over their list, of these operators; those can be fused.
+const char* elementOf(const std::string& name, const std::string& overload) {
+  if (overload != "Scalar" && overload != "Tensor") return nullptr;
+  if (name == "aten::_foreach_add_" && overload == "Scalar") return "aten::add_";
+  if (name == "aten::_foreach_sub_" && overload == "Scalar") return "aten::sub_";
+  if (name == "aten::_foreach_mul_") return "aten::mul_";
+  if (name == "aten::_foreach_div_") return "aten::div_";
+  return nullptr;
+}
+
 }  // namespace
 
 Program::Argument Program::argumentOf(const c10::Argument& schema, const py::handle& value) const {
@@ -78,6 +88,11 @@ Program::Argument Program::argumentOf(const c10::Argument& schema, const py::han
 std::vector<int64_t> Program::call(const std::string& name, const std::string& overload, const py::tuple& args,
                                    const py::dict& kwargs, const std::vector<std::vector<bool>>& results,
                                    const std::string& where) {
+  if (const char* const element = elementOf(name, overload); element != nullptr && args.size() == 2) {
+    for (const py::handle& t : py::reinterpret_borrow<py::sequence>(args[0]))
+      call(element, "Tensor", py::make_tuple(t, args[1]), {}, {{false}}, where);
+    return {};
+  }
   Step s{Kind::kCall, overload.empty() ? name : name + '.' + overload, where};
   s.op = c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), overload.c_str());
   s.grad_mode = c10::GradMode::is_enabled();

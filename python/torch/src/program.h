@@ -35,7 +35,7 @@ class Program {
   /// An operator by its name, "aten::add", and overload, "Tensor". In `args` and `kwargs` a Slot stands for a tensor, a
   /// tensor for itself: a constant, which the operator mustn't write.
   /// Returns the slot of each result, those of lists one after the other; -1 for an undefined tensor, as `results`, the
-  /// recorded ones, say.
+  /// recorded ones, say. An operator on a list of tensors becomes one for each where it is such a loop on the CPU.
   std::vector<int64_t> call(const std::string& name, const std::string& overload, const py::tuple& args,
                             const py::dict& kwargs, const std::vector<std::vector<bool>>& results,
                             const std::string& where);

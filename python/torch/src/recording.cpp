@@ -73,6 +73,8 @@ bool Recording::look(const std::vector<py::object>& inputs, bool history) {
 // result can be; of a grad it is null.
 bool Recording::gather(PyObject* args, PyObject* kwargs, std::vector<PyObject*>& objects,
                        std::vector<at::Tensor>& inputs) const {
+  objects.reserve(tensors_.size());
+  inputs.reserve(tensors_.size());
   if (!arguments_->match(args, kwargs, objects)) return false;
   if (history_ && std::any_of(objects.begin(), objects.end(), hasAttributes)) return false;
   for (size_t i = 0; i < captured_.size(); ++i) objects.push_back(grad_of_[i] < 0 ? captured_[i].ptr() : nullptr);
@@ -90,7 +92,7 @@ bool Recording::gather(PyObject* args, PyObject* kwargs, std::vector<PyObject*>&
   return true;
 }
 
-bool Recording::runProgram(std::vector<at::Tensor> inputs, std::vector<at::Tensor>& made,
+bool Recording::runProgram(const std::vector<at::Tensor>& inputs, std::vector<at::Tensor>& made,
                            std::vector<at::Tensor>* grads, std::vector<bool>* has_grad, bool plain,
                            size_t& step) const {
   struct Noted {  // also where a step throws
@@ -105,7 +107,7 @@ bool Recording::runProgram(std::vector<at::Tensor> inputs, std::vector<at::Tenso
     made = std::move(run.outputs);
     return complete;
   }
-  Program::Run run{std::move(inputs), grads, has_grad};
+  Program::Run run{inputs, grads, has_grad};
   const Noted noted{run.step, step};
   const py::gil_scoped_release no_gil;
   const bool complete = program_.run(run);

@@ -69,7 +69,7 @@ class Recording {
   SharingGuard sharing_;
   std::vector<int64_t> storages_;  // by input: the first one on its storage
   // `step`: the one that ran last, also where it threw.
-  bool runProgram(std::vector<at::Tensor> inputs, std::vector<at::Tensor>& made, std::vector<at::Tensor>* grads,
+  bool runProgram(const std::vector<at::Tensor>& inputs, std::vector<at::Tensor>& made, std::vector<at::Tensor>* grads,
                   std::vector<bool>* has_grad, bool plain, size_t& step) const;
   Program program_;
   std::shared_ptr<Plan> plan_;

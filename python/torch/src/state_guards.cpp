@@ -10,7 +10,8 @@ namespace {
 
 uint64_t versionOf(PyObject* dict) {
 #if PY_VERSION_HEX < 0x030C0000
-  return PyODict_Check(dict) ? 0 : reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+  const bool has_order = PyODict_Check(dict) && PyDict_GET_SIZE(dict) > 1;
+  return has_order ? 0 : reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
 #else
   (void)dict;
   return 0;  // not counted: always compared
@@ -25,6 +26,7 @@ PyTypeObject* dequeType() {
 
 // The methods of list and deque, whatever a subclass makes of them.
 Py_ssize_t lengthOf(PyObject* owner) {
+  if (PyAnySet_Check(owner)) return PySet_GET_SIZE(owner);
   return PyList_Check(owner) ? PyList_GET_SIZE(owner) : dequeType()->tp_as_sequence->sq_length(owner);
 }
 
@@ -37,8 +39,6 @@ py::object elementOf(PyObject* owner, Py_ssize_t i) {
 // A slot, or what a type made in C keeps; a property isn't called.
 py::object attributeOf(PyObject* owner, PyObject* key) {
   PyTypeObject* const type = Py_TYPE(owner);
-  if (PyUnicode_CompareWithASCIIString(key, "__class__") == 0)
-    return py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(type));
   PyObject* const found = _PyType_Lookup(type, key);
   if (found == nullptr || (Py_TYPE(found) != &PyGetSetDescr_Type && Py_TYPE(found) != &PyMemberDescr_Type)) return {};
   return py::reinterpret_steal<py::object>(
@@ -55,9 +55,9 @@ bool havePlainHashes(PyObject* dict) {
 }  // namespace
 
 StateGuards::Kind StateGuards::kindOf(const std::string& name) {
-  static constexpr std::array<std::string_view, 11> kNames = {
-      "item",       "missing",   "keys",           "index", "length", "cell",
-      "empty_cell", "attribute", "type_attribute", "set",   "context"};
+  static constexpr std::array<std::string_view, 11> kNames = {"item",           "missing", "keys",       "index",
+                                                              "length",         "cell",    "empty_cell", "attribute",
+                                                              "type_attribute", "set",     "context"};
   for (size_t i = 0; i < kNames.size(); ++i)
     if (kNames[i] == name) return static_cast<Kind>(i);
   throw py::value_error("unknown kind of guard: " + name);
@@ -72,6 +72,7 @@ StateGuards::StateGuards(const py::list& guards, py::object missing) : missing_(
     if (g.kind == Kind::kLength) g.number = g.expected.cast<Py_ssize_t>();
     if (g.kind == Kind::kItem || g.kind == Kind::kMissing)
       g.by_hash = isValue(g.key.ptr()) && hasPlainHash(g.key.ptr());
+    g.is_class = g.kind == Kind::kAttribute && PyUnicode_CompareWithASCIIString(g.key.ptr(), "__class__") == 0;
     if (g.kind == Kind::kKeys)
       for (const py::handle& key : py::reinterpret_borrow<py::tuple>(g.expected))
         g.by_values.push_back(isValue(key.ptr()));
@@ -188,6 +189,7 @@ bool StateGuards::holds(const Guard& g) const {
     case Kind::kEmptyCell:
       return PyCell_GET(owner) == nullptr || PyCell_GET(owner) == missing_.ptr();
     case Kind::kAttribute:
+      if (g.is_class) return g.expected.ptr() == reinterpret_cast<PyObject*>(Py_TYPE(owner));
       return isExpected(g, attributeOf(owner, g.key.ptr()).ptr());
     case Kind::kTypeAttribute:
       return isExpected(g, _PyType_Lookup(reinterpret_cast<PyTypeObject*>(owner), g.key.ptr()));

@@ -4,7 +4,8 @@
 // Each guard looks at one object, its owner, which the guard keeps alive: that this dict has that object under this
 // key. That the owner is still what a name leads to is the business of guards before it in the list, so no path is
 // walked. Guards of one dict stand together. CPython up to 3.11 counts the changes of a dict, so a dict that hasn't
-// changed since its guards last held is passed by. An OrderedDict isn't: its order changes uncounted.
+// changed since its guards last held is passed by. An OrderedDict of two or more isn't: its order changes
+// uncounted.
 #pragma once
 
 #include <torch/csrc/utils/pybind.h>
@@ -44,6 +45,7 @@ class StateGuards {
     py::object owner, key, expected;
     Py_ssize_t number = 0;             // index or length
     bool by_hash = false;              // of kItem and kMissing: whether to look the key up
+    bool is_class = false;             // of kAttribute: the type itself, whatever it says of its class
     std::vector<bool> by_values = {};  // of kKeys: whether the expected key counts by value
     size_t elements = 0;               // of kSet: its position in sets_
     mutable Py_ssize_t at = 0;         // where the key stood last

@@ -113,9 +113,12 @@ std::string TensorGuard::difference(PyObject* o) const {
 SharingGuard::SharingGuard(const std::vector<at::Tensor>& inputs) {
   for (const at::Tensor& t : inputs) last_.push_back(rangeOf(t));
   pattern_ = patternOf(last_);
+  overlaps_ = std::find(pattern_.begin(), pattern_.end(), -1) != pattern_.end();
+  alone_.assign(inputs.size(), true);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (const auto first = static_cast<size_t>(pattern_[i]); !overlaps_ && first != i)
+      alone_[i] = alone_[first] = false;
 }
-
-bool SharingGuard::overlaps() const { return std::find(pattern_.begin(), pattern_.end(), -1) != pattern_.end(); }
 
 SharingGuard::Range SharingGuard::rangeOf(const at::Tensor& t) {
   const c10::StorageImpl* const s = t.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
@@ -151,14 +154,28 @@ std::vector<int32_t> SharingGuard::patternOf(const std::vector<Range>& ranges) {
   return out;
 }
 
+// The usual case, an argument that is another one in each call, without a sort. What it is compared with may still be
+// of the last call; then it is compared with this when its turn comes.
+bool SharingGuard::movesAlone(size_t i, const Range& range) const {
+  if (!alone_[i]) return false;
+  for (size_t k = 0; k < last_.size(); ++k) {
+    const Range& other = last_[k];
+    if (k != i && (range.storage == other.storage || (range.begin < other.end && other.begin < range.end)))
+      return false;
+  }
+  last_[i] = range;
+  return true;
+}
+
 bool SharingGuard::holds(const std::vector<at::Tensor>& inputs) const {
-  bool same = inputs.size() == last_.size() && !overlaps();
-  for (size_t i = 0; same && i < inputs.size(); ++i) same = rangeOf(inputs[i]) == last_[i];
-  if (same) return true;
+  if (inputs.size() != last_.size() || overlaps_) return false;
+  size_t i = 0;
+  while (i < inputs.size() && (rangeOf(inputs[i]) == last_[i] || movesAlone(i, rangeOf(inputs[i])))) ++i;
+  if (i == inputs.size()) return true;
   std::vector<Range> ranges;
   ranges.reserve(inputs.size());
   for (const at::Tensor& t : inputs) ranges.push_back(rangeOf(t));
-  if (overlaps() || patternOf(ranges) != pattern_) return false;
+  if (patternOf(ranges) != pattern_) return false;
   last_ = std::move(ranges);
   return true;
 }

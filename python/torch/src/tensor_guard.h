@@ -55,7 +55,7 @@ class SharingGuard {
   SharingGuard() = default;
   explicit SharingGuard(const std::vector<at::Tensor>& inputs);
   /// Whether the memory of two storages overlapped, so that holds() is never true.
-  bool overlaps() const;
+  bool overlaps() const { return overlaps_; }
   /// Compared with the memory of the last call first: what is the same shares what it shared.
   bool holds(const std::vector<at::Tensor>& inputs) const;
 
@@ -68,8 +68,11 @@ class SharingGuard {
   };
   static Range rangeOf(const at::Tensor& t);
   static std::vector<int32_t> patternOf(const std::vector<Range>& ranges);
+  bool movesAlone(size_t i, const Range& range) const;
   std::vector<int32_t> pattern_;
-  mutable std::vector<Range> last_;
+  std::vector<bool> alone_;  // inputs that share with none
+  bool overlaps_ = false;
+  mutable std::vector<Range> last_;  // always of this pattern
 };
 
 }  // namespace shunt_torch
