@@ -7,6 +7,7 @@ its first call with given sizes, and replayed from then on. The operators are ea
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, Callable, Optional
 
 import torch
@@ -43,6 +44,6 @@ def shunt_backend(graph: torch.fx.GraphModule, example_inputs: list, *, mode: Op
 def _name_of(graph: torch.fx.GraphModule) -> str:
     """Dynamo's number of the compilation, as its logs have it, and the user's line that the graph begins with."""
     compilation = torch._guards.CompileContext.current_compile_id()
-    lines = [line.strip() for n in graph.graph.nodes if n.stack_trace for line in n.stack_trace.splitlines()[-2:]]
-    where = lines[0].removeprefix("File ").split(", in ")[0].replace('"', "").replace(", line ", ":") if lines else ""
-    return " ".join(part for part in (f"[{compilation}]" if compilation is not None else "", os.path.basename(where)) if part)
+    found = (re.findall(r'File "([^"]*)", line (\d+)', n.stack_trace or "") for n in graph.graph.nodes)
+    where = next((f"{os.path.basename(lines[0][0])}:{lines[0][1]}" for lines in found if lines), "")
+    return " ".join(part for part in (f"[{compilation}]" if compilation is not None else "", where) if part)

@@ -56,6 +56,9 @@ class _RecordedGraph(RecordedCall):
             self.result = function(*args, **kwargs)
         self.refusal = self.recorder.refusal
 
+    def _find_survivors(self, results: Any) -> None:
+        """There are none: a graph has no place to keep a tensor. (Views that it returns keep those that they were made from.)"""
+
 
 class _Sizes:
     """What is known of calls with some sizes: a recording, and how long it takes and how long the graph itself."""
