@@ -12,5 +12,6 @@ _load_libshunt()
 from shunt_torch import _C  # noqa: E402, F401  needs both libraries
 from shunt_torch._build import VERSION as __version__  # noqa: E402
 from shunt_torch.capture import CheckFailed, capture  # noqa: E402
+from shunt_torch.explain import explain  # noqa: E402
 
-__all__ = ["CheckFailed", "__version__", "capture"]
+__all__ = ["CheckFailed", "__version__", "capture", "explain"]

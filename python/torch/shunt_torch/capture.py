@@ -78,8 +78,8 @@ class Captured:
 
     def explain(self) -> str:
         """For people: what is replayed, from which operators, which guard failed last and why there is no recording."""
-        from .explain import explain
-        return explain(self)
+        from .explain import explain_captured
+        return explain_captured(self)
 
     # --- calls that no recording answers ---
 

@@ -6,7 +6,15 @@ from collections import Counter
 from typing import Any
 
 
-def explain(captured: Any) -> str:
+def explain(captured: Any = None) -> str:
+    """What a captured function does; without an argument, what each graph does that torch.compile(backend="shunt") has compiled."""
+    if captured is not None:
+        return captured.explain()
+    from .graph import graphs
+    return "\n".join(g.explain() for g in graphs()) or "nothing is compiled by torch.compile(backend=\"shunt\")"
+
+
+def explain_captured(captured: Any) -> str:
     lines = [f"{captured._name}: {len(captured._recordings)} recordings, {sum(r.runs for r in captured._recordings)} replays, "
              f"{captured._eager} calls run as they are"]
     for n, recording in enumerate(captured._recordings):

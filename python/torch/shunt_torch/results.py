@@ -85,8 +85,7 @@ class Results:
             operator = "aten::alias" if tensor._is_view() else "aten::detach"
             with torch.set_grad_enabled(torch.is_grad_enabled() and not (tensor.requires_grad and tensor.grad_fn is None)):
                 slot = self._recorder.program.call(operator, "", (_C.Slot(shown),), {}, [[True]], "")[0]
-            if tensor._is_view():
-                self._recorder.views[slot] = shown
+            self._recorder.views[slot] = shown
         index = len(self.made)
         if tensor.requires_grad:
             self._graph(tensor, path, index)
@@ -110,7 +109,7 @@ class Results:
     def _views(self) -> list[int]:
         out = []
         for tensor, slot in zip(self.made, self.made_slots):
-            while tensor._is_view() and slot in self._recorder.views:
+            while slot in self._recorder.views:  # views, and what detach() gives: versions are counted together
                 out.append(slot)
                 slot = self._recorder.views[slot]
         return out

@@ -101,6 +101,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("expect", &Program::expect)
       .def("touch", &Program::touch)
       .def("draw", &Program::draw)
+      .def_property_readonly("draws_while_harmless", &Program::drawsWhileHarmless)
       .def("wrote", &Program::wrote)
       .def("assign_grad", &Program::assignGrad)
       .def("add_output", &Program::addOutput)

@@ -1,0 +1,184 @@
+"""Graph: a graph of ATen's operators that is recorded once for each size of its arguments, and replayed.
+
+Note [Plan or graph]
+A recording runs at least as many kernels as the graph does, mostly with less around them, but not always: a kernel of PyTorch's may
+reuse memory better than the plan. So both are measured, call for call, while a recording is new, and the faster one stays.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from typing import Any, Callable, Optional
+
+import torch
+
+from . import _C
+from .guard import MISSING, is_value
+from .recorded_call import RecordedCall
+from .refusal import Refused
+
+_call, _MISSED = _C.call, _C.MISSED
+_NO_KEYWORDS: dict = {}
+_NEVER = 2**64 - 1
+_MAX_RECORDINGS = 8  # of one graph: sizes
+_MEASURED = 4  # calls of each kind before the faster one is known
+_MAX_BYTES = 1 << 30  # of arguments: recording copies them, and where so much is computed little is to be had around it
+
+_graphs: "weakref.WeakSet[Graph]" = weakref.WeakSet()
+_numbers = iter(range(1 << 62))
+
+
+class _RecordedGraph(RecordedCall):
+    """A call of a graph: what it depends on is its arguments and its own constants. History is AOTAutograd's business."""
+
+    history = False
+
+    def __init__(self, graph: torch.fx.GraphModule, args: list, numerics: str):
+        self.constants = [(f"graph.{n.target}", getattr(graph, n.target)) for n in graph.graph.find_nodes(op="get_attr")
+                          if isinstance(getattr(graph, n.target, None), torch.Tensor)]
+        super().__init__(lambda values: graph(*values), (args,), {}, None, numerics=numerics)
+
+    def _before(self, function: Callable, args: tuple, kwargs: dict, observed: None) -> None:
+        arguments = _C.Arguments(args, kwargs, is_value)
+        for path, _ in arguments.objects:
+            raise Refused(f"{path} of the graph is neither a tensor nor a number")
+        self.inputs = [*arguments.tensors, *self.constants]
+        size = sum(t.untyped_storage().nbytes() for _, t in self.inputs if t.layout is torch.strided)
+        if size > _MAX_BYTES:
+            raise Refused(f"its arguments have {size >> 20} MiB, and little is gained where so much is computed")
+        self.state = _C.StateGuards([], MISSING)
+        self._save(arguments, [t for _, t in self.constants], [-1] * len(self.constants))
+
+    def _run(self, function: Callable, args: tuple, kwargs: dict, observed: None) -> None:
+        with self.recorder:
+            self.result = function(*args, **kwargs)
+        self.refusal = self.recorder.refusal
+
+    def _find_survivors(self, results: Any) -> None:
+        """There are none: a graph has no place to keep a tensor. (Views that it returns keep those that they were made from.)"""
+
+
+class _Sizes:
+    """What is known of calls with some sizes: a recording, and how long it takes and how long the graph itself."""
+
+    def __init__(self, recording: Any):
+        self.recording: Optional[Any] = recording  # None: the graph itself is faster
+        self.is_decided = False
+        self.of_plan: list[float] = []
+        self.of_graph: list[float] = []
+        kinds = [kind for kind, _, _ in recording.describe()]
+        self.steps = f"{kinds.count('fused')} operators fused, {kinds.count('host')} of PyTorch's, {kinds.count('view')} views that need no call"
+
+    def explain(self) -> str:
+        if self.recording is None:
+            return f"{self.steps}; dropped, since the graph itself is faster"
+        return f"{self.steps}; {self.recording.runs} replays" + ("" if self.is_decided else "; being measured")
+
+
+class Graph:
+    """A graph of AOTAutograd as it is called: with a list, which it empties. Any thread may call it."""
+
+    def __init__(self, graph: torch.fx.GraphModule, name: str, numerics: str = "exact"):
+        self._boxed_call = True  # of the object: Dynamo's wrappers take over no others
+        self._graph, self.name, self._numerics = graph, name, numerics
+        self._number = next(_numbers)
+        self._recordings: list = []  # those that are replayed without a look
+        self._known: dict[tuple, _Sizes] = {}  # by sizes
+        self._seen: set[tuple] = set()  # sizes that were met once
+        self._lock = threading.Lock()
+        self.refusal: Optional[Refused] = None
+        self.as_it_is = 0  # calls
+        _graphs.add(self)
+
+    def __call__(self, args: list) -> Any:
+        # AOTAutograd keeps history outside of its graphs, in whatever mode it calls them.
+        grad_mode = torch.is_grad_enabled()
+        if grad_mode:
+            torch._C._set_grad_enabled(False)
+        try:
+            out = _call(self._recordings, (args,), _NO_KEYWORDS)
+            if out is _MISSED:
+                out = self._missed(args)
+        finally:
+            if grad_mode:
+                torch._C._set_grad_enabled(True)
+        args.clear()
+        return out
+
+    def _missed(self, args: list) -> Any:
+        if self.refusal is not None or _C.surroundings_refusal() or not self._lock.acquire(blocking=False):
+            self.as_it_is += 1
+            return self._graph(*args)
+        try:
+            sizes = _sizes(args)
+            if sizes in self._known:
+                return self._measured(sizes, args)
+            # The first sizes are recorded at once, others where they come again: of those that never do, none is worth it.
+            if len(self._known) < _MAX_RECORDINGS and (not self._known or sizes in self._seen):
+                return self._record(sizes, args)
+            if len(self._seen) < 1000:
+                self._seen.add(sizes)
+        finally:
+            self._lock.release()
+        self.as_it_is += 1
+        return self._graph(*args)
+
+    def _record(self, sizes: tuple, args: list) -> Any:
+        call = _RecordedGraph(self._graph, args, self._numerics)
+        if call.recording is None:
+            self.refusal = call.refusal
+        else:
+            call.recording.check_at = _NEVER
+            self._known[sizes] = _Sizes(call.recording)
+        result, call.result = call.result, None
+        return result
+
+    def _measured(self, sizes: tuple, args: list) -> Any:
+        """A call of sizes that are known, but whose recording isn't to be replayed, not yet without a look, or couldn't go on."""
+        known = self._known[sizes]
+        if not known.is_decided and len(known.of_plan) <= len(known.of_graph):
+            start = time.perf_counter()
+            out = _call([known.recording], (args,), _NO_KEYWORDS)
+            if out is not _MISSED:
+                known.of_plan.append(time.perf_counter() - start)
+                self._decide(known)
+                return out
+        start = time.perf_counter()
+        out = self._graph(*args)
+        if not known.is_decided:
+            known.of_graph.append(time.perf_counter() - start)
+        self.as_it_is += 1
+        return out
+
+    def _decide(self, known: _Sizes) -> None:
+        if len(known.of_plan) < _MEASURED or len(known.of_graph) < _MEASURED:
+            return
+        known.is_decided = True
+        if min(known.of_plan) > min(known.of_graph):
+            known.recording = None
+        else:
+            self._recordings = [*self._recordings, known.recording]
+
+    def explain(self) -> str:
+        """For people: what is replayed, and why what isn't isn't."""
+        known = list(self._known.values())
+        runs = sum(k.recording.runs for k in known if k.recording is not None)
+        lines = [f"{self.name}: {len(known)} recordings, {runs} replays, {self.as_it_is} calls run as they are"]
+        lines += [f"  recording {n + 1}: {k.explain()}" for n, k in enumerate(known)]
+        if self.refusal is not None:
+            lines.append(f"  not recorded: {self.refusal}")
+        elif not known:
+            lines.append("  not called yet")
+        return "\n".join(lines)
+
+
+def graphs() -> list[Graph]:
+    """All that are alive, in the order in which they were compiled."""
+    return sorted(_graphs, key=lambda g: g._number)
+
+
+def _sizes(args: list) -> tuple:
+    return tuple([(a.shape, a.stride()) if isinstance(a, torch.Tensor) and a.layout is torch.strided else a if type(a) in (int, float, bool) else None
+                  for a in args])
