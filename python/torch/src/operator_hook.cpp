@@ -68,6 +68,19 @@ const c10::IValue* argumentsOf(const c10::OperatorHandle& op, const torch::jit::
   return stack.data() + (stack.size() - op.schema().arguments().size());
 }
 
+// The recorder isn't what observe.py watches, whose profile function would take most of the time of a recording.
+class Unwatched {
+ public:
+#if PY_VERSION_HEX >= 0x030B0000
+  Unwatched() { PyThreadState_EnterTracing(PyThreadState_Get()); }
+  ~Unwatched() { PyThreadState_LeaveTracing(PyThreadState_Get()); }
+#else
+  Unwatched() = default;
+#endif
+  Unwatched(const Unwatched&) = delete;
+  Unwatched& operator=(const Unwatched&) = delete;
+};
+
 // Calls an operator and shows it; what it calls itself isn't shown.
 void show(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::Stack* stack) {
   const c10::impl::ExcludeDispatchKeyGuard not_inside(kBoth);
@@ -84,6 +97,7 @@ void show(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::
   } note;
   {
     const py::gil_scoped_acquire gil;
+    const Unwatched unwatched;
     const c10::IValue* const first = argumentsOf(op, *stack);
     py::list args;
     py::dict kwargs;
@@ -106,6 +120,7 @@ void show(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::
   }
   if (note.object == nullptr) return;
   const py::gil_scoped_acquire gil;
+  const Unwatched unwatched;
   (*recorder).attr("after")(py::handle(note.object), resultOf(*stack, schema.returns().size()));
 }
 
