@@ -39,12 +39,12 @@ def quantized():
 
 
 REFUSED = {
-    "meta": (lambda: torch.ones(3, device="meta"), "args[0] is on meta, and only the CPU's tensors can be captured"),
-    "sparse": (lambda: torch.eye(3).to_sparse(), "args[0] is a torch.sparse_coo tensor"),
-    "csr": (lambda: torch.eye(3).to_sparse_csr(), "args[0] is a torch.sparse_csr tensor"),
-    "mkldnn": (lambda: torch.ones(3).to_mkldnn(), "args[0] is a torch._mkldnn tensor"),
-    "subclass": (lambda: torch.ones(3).as_subclass(Sub), "args[0] is a Sub, a subclass of Tensor"),
-    "wrapper": (lambda: Wrapper(torch.ones(3)), "args[0] is a Wrapper, a subclass of Tensor"),
+    "meta": (lambda: torch.ones(3, device="meta"), "args[0] is on meta, and only tensors of the CPU can be captured"),
+    "sparse": (lambda: torch.eye(3).to_sparse(), "args[0] has layout torch.sparse_coo, and only strided tensors can be captured"),
+    "csr": (lambda: torch.eye(3).to_sparse_csr(), "args[0] has layout torch.sparse_csr, and only strided tensors can be captured"),
+    "mkldnn": (lambda: torch.ones(3).to_mkldnn(), "args[0] has layout torch._mkldnn, and only strided tensors can be captured"),
+    "subclass": (lambda: torch.ones(3).as_subclass(Sub), "args[0] is a Sub, and subclasses of Tensor can't be captured"),
+    "wrapper": (lambda: Wrapper(torch.ones(3)), "args[0] is a Wrapper, and subclasses of Tensor can't be captured"),
 }
 
 

@@ -41,7 +41,8 @@ class _Trained:
         else:
             self.model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 4))
         parameters = [p for p in self.model.parameters() if p.dim() == 2 or optimizer is not torch.optim.Muon]
-        self.optimizer = optimizer(parameters, **copy.deepcopy(kwargs))
+        few = {"max_iter": 4} if optimizer is torch.optim.LBFGS else {}
+        self.optimizer = optimizer(parameters, **few, **copy.deepcopy(kwargs))
 
     def loss(self, x, y):
         self.optimizer.zero_grad()

@@ -207,6 +207,8 @@ def test_arguments_of_distributions_are_validated():
     def step(mean, value):
         return torch.distributions.Normal(mean, 1.0).log_prob(value)
 
+    torch.distributions.Distribution.set_default_validate_args(True)  # torch.compile switches it off
+
     def drive(p):
         out = [p.step(torch.randn(3), torch.randn(3)) for _ in range(8)]
         for _ in range(2):

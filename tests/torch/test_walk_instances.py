@@ -4,6 +4,8 @@ import collections
 import dataclasses
 import enum
 import functools
+import logging
+import sys
 import types
 
 import pytest
@@ -455,3 +457,64 @@ def test_the_shortest_way_counts():
     result = walk_of(step, X)
     inner.scale = 3.0
     assert changed(result) == ["near[0][0][0][0][0][0].scale"]
+
+
+class ClassProperty(property):
+    def __get__(self, owner_self, owner_cls):
+        return self.fget(owner_cls)
+
+
+FACTOR = 2.0
+
+
+class Configured:
+    @ClassProperty
+    def factor(cls):
+        return FACTOR
+
+
+def test_a_property_of_a_class_of_its_own():
+    held = Configured()
+
+    def step(x):
+        return x * held.factor
+
+    result = walk_of(step, X)
+    vars(sys.modules[__name__])["FACTOR"] = 3.0
+    assert [path for path in changed(result) if "FACTOR" in path] == changed(result) != []
+    vars(sys.modules[__name__])["FACTOR"] = 2.0
+    ClassProperty.__get__, old = (lambda self, o, c: 1.0), ClassProperty.__get__
+    assert changed(result) == ["ClassProperty.__get__"]
+    ClassProperty.__get__ = old
+    assert changed(result) == []
+
+
+LOGGER = logging.getLogger("shunt_torch.tests.walk")
+
+
+def test_loggers():
+    def step(x):
+        if LOGGER.isEnabledFor(logging.INFO):
+            return x * 2
+        LOGGER.debug("nothing is logged")
+        return x
+
+    result = walk_of(step, X)
+    for change, undo, path in [
+        (lambda: LOGGER.setLevel(logging.INFO), lambda: LOGGER.setLevel(logging.NOTSET), "LOGGER.level"),
+        (lambda: setattr(LOGGER, "disabled", True), lambda: setattr(LOGGER, "disabled", False), "LOGGER.disabled"),
+        (lambda: logging.disable(logging.ERROR), lambda: logging.disable(logging.NOTSET), "LOGGER.manager.disable"),
+    ]:
+        change()
+        assert changed(result) == [path]
+        undo()
+        assert changed(result) == []
+
+
+def test_a_message_that_is_logged():
+    def step(x):
+        LOGGER.warning("a message")
+        return x
+
+    observed = watch(step, X)
+    assert any("a replay would not" in r.reason for r in observed.refusals)

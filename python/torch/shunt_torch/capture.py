@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import os
+import sys
 import threading
 import types
 import warnings
@@ -17,12 +18,13 @@ from .guard import mismatch
 from .observe import Observed
 from .comparison import difference, made_of
 from .recorded_call import RecordedCall
-from .refusal import Refused
+from .refusal import Refused, is_library_file
 
 _WARM_UP = 2  # calls that run as they are: optimisers make their state, and what is called is seen
 _ATTEMPTS = 3  # recordings that are refused before the function is left alone
 _CHECKED_AT_FIRST = 3
 _call, _MISSED = _C.call, _C.MISSED
+_is_traced = torch.compiler.is_dynamo_compiling
 
 
 class CheckFailed(RuntimeError):
@@ -43,6 +45,8 @@ class Captured:
         self.reset()
 
     def __call__(self, /, *args, **kwargs):
+        if _is_traced():  # by torch.compile, which then has the function itself
+            return self._function(*args, **kwargs)
         out = _call(self._recordings, args, kwargs)
         return out if out is not _MISSED else self._missed(args, kwargs)
 
@@ -108,6 +112,8 @@ class Captured:
             self._misses = [*self._misses[-7:], difference or "a value that was read in the middle was another one"]
         if self._calls <= self._next_attempt and not self._recordings:
             self._eager += 1
+            if not self._attempts:
+                self._observed = Observed()  # what the call before did once, to prepare itself, is of no later one
             with self._observed.watching():
                 return self._function(*args, **kwargs)
         if len(self._recordings) >= self._max:
@@ -138,7 +144,7 @@ class Captured:
 
     def _give_up(self, why: str) -> None:
         self._given_up = why
-        warnings.warn(f"shunt_torch: {self._name} runs as it does without capture: {why}", stacklevel=5)
+        _warn(f"shunt_torch: {self._name} runs as it does without capture: {why}")
 
     def _describe(self, recording: Any) -> Callable[[int], str]:
         guards = self._facts[id(recording)].walked.guards
@@ -205,7 +211,7 @@ class Captured:
         if self._check == "always":
             raise CheckFailed(message)
         self._given_up = difference
-        warnings.warn(message + "; it runs as it does without capture from now on. Please report it", stacklevel=5)
+        _warn(message + "; it runs as it does without capture from now on. Please report it")
 
     def _next_check(self, runs: int) -> int:
         if self._check == "always" or runs < _CHECKED_AT_FIRST:
@@ -238,6 +244,14 @@ def capture(function: Optional[Callable] = None, *, numerics: str = "exact", che
     if not callable(function):
         raise TypeError(f"capture: expected a function or another callable, got a {type(function).__name__}")
     return Captured(function, numerics, check, max_recordings, hooks, name)
+
+
+def _warn(message: str) -> None:
+    """Warns of the line of the user's code that is running."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and is_library_file(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
 
 
 def _enabled() -> bool:

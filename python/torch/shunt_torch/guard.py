@@ -10,7 +10,7 @@ MISSING as what is expected: nothing may be there.
     missing          dict                  key isn't in owner
     keys             dict                  tuple(owner) has the expected keys, in this order
     index            list, deque           owner[key] is expected
-    length           list, deque           len(owner) is expected
+    length           list, deque, set      len(owner) is expected
     cell             cell of a closure     its contents are expected
     empty_cell       cell of a closure     it has no contents
     attribute        any object            its slot or C attribute `key` is expected; MISSING: one without value, or of another kind
@@ -170,7 +170,7 @@ def _look_keys(owner: dict, key: object) -> tuple:
 
 
 def _list_type(owner: object) -> type:
-    return list if isinstance(owner, list) else deque
+    return list if isinstance(owner, list) else set if isinstance(owner, set) else deque
 
 
 def _look_index(owner: object, key: int) -> object:

@@ -7,6 +7,7 @@ import datetime
 import decimal
 import enum
 import functools
+import logging
 import re
 import types
 import weakref
@@ -83,6 +84,7 @@ _BY_BASE: List[Tuple[type, Handler]] = [
     (torch.nn.Module, walk_instances.walk_whole),
     (torch.optim.Optimizer, walk_instances.walk_whole),
     (torch.optim.lr_scheduler.LRScheduler, walk_instances.walk_whole),
+    (logging.Logger, walk_instances.walk_logger),
     (type, walk_instances.walk_class),
     (types.ModuleType, walk_functions.walk_python_module),
     (weakref.ref, walk_containers.walk_reference),
@@ -94,7 +96,7 @@ _CONTAINERS: List[Tuple[type, Handler]] = [
 ]
 
 # Classes made in C whose instances Python sees all of, so that classes derived from them can be walked.
-_TRANSPARENT = frozenset({object, int, float, complex, str, bytes, types.SimpleNamespace, functools.partial, BaseException})
+_TRANSPARENT = frozenset({object, int, float, complex, str, bytes, types.SimpleNamespace, functools.partial, property, BaseException})
 
 
 def handler_of(kind: type) -> Handler:
@@ -123,6 +125,8 @@ def _of_instance(kind: type) -> Handler:
     parts = [handler for base, handler in _CONTAINERS if issubclass(kind, base)][:1]
     if issubclass(kind, functools.partial):
         parts.append(walk_functions.walk_partial)
+    if issubclass(kind, property):
+        parts.append(walk_functions.walk_property)
     containers = tuple(base for base, _ in _CONTAINERS) + (collections.OrderedDict, collections.defaultdict)
     for base in kind.__mro__:
         if base in _TRANSPARENT or base in containers or issubclass(base, BaseException):

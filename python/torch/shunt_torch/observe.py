@@ -30,6 +30,7 @@ class Observed:
         self._asked: Dict[tuple, Tuple[types.CodeType, object]] = {}  # getattr and its like, by who called them
         self._allowed: Dict[tuple, bool] = {}
         self._outside: List[Refusal] = []
+        self._threads: List[Refusal] = []
         self._summary: Optional[Summary] = None
         self._before: Optional[object] = None
         self._running = False
@@ -114,9 +115,10 @@ class Observed:
         code = frame.f_code
         if id(frame) in self._below:
             return
+        if c_calls.starts_thread(function):
+            self._on_thread(frame)
+            return
         if self._origin_of(frame) == origin.LIBRARY:
-            if c_calls.starts_thread(function):
-                self._calls.setdefault((id(code), frame.f_lineno, function.__name__), (code, frame.f_lineno, function))
             return
         holder = getattr(function, "__self__", None)
         if c_calls.is_context_variable(holder):
@@ -131,6 +133,16 @@ class Observed:
                 self._summary = None
         if not allowed:
             self._calls.setdefault((id(code), frame.f_lineno, function.__name__), (code, frame.f_lineno, function))
+
+    def _on_thread(self, frame: types.FrameType) -> None:
+        """A thread is started: refused at the user's own line, before what the threads of the standard library call for it."""
+        caller = frame
+        while caller.f_back is not None and id(caller.f_back) not in self._below and self._origins[id(caller.f_code)][1] != origin.USER:
+            caller = caller.f_back
+            self._origin_of(caller)
+        refusal = _refusal(caller.f_code, caller.f_lineno, _STARTS_THREAD)
+        if refusal not in self._threads:
+            self._threads.append(refusal)
 
     def _on_effect(self, frame: types.FrameType) -> None:
         """A function of PyTorch's that a replay can't stand for: refused where user code called it."""
@@ -169,7 +181,7 @@ class Observed:
     def refusals(self) -> List[Refusal]:
         found = [_refusal(code, line, _reason(function)) for code, line, function in self._calls.values()]
         found += [_refusal(code, line, _NOT_REPLAYED.format(name)) for code, line, name in self._effects]
-        return self._outside + found
+        return self._outside + self._threads + found
 
     def has(self, code: types.CodeType) -> bool:
         return id(code) in self._user
@@ -244,9 +256,10 @@ def _asks_by_name(function: object) -> bool:
 _NOT_REPLAYED = "calls {}, which a replay would not run again; call it outside and pass its result as an argument"
 
 
+_STARTS_THREAD = "starts a thread; a replay would start none: start it outside the captured function"
+
+
 def _reason(function: object) -> str:
-    if c_calls.starts_thread(function):
-        return "starts a thread; a replay would start none: start it outside the captured function"
     return _NOT_REPLAYED.format(c_calls.name_of(function))
 
 

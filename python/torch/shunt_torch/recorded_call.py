@@ -8,8 +8,8 @@ from typing import Any, Callable
 import torch
 
 from . import _C
-from .code_facts import handles_errors
 from .comparison import difference
+from .error_handlers import are_handled
 from .guard import MISSING, Guard, is_value, mismatch
 from .kept_values import Guarded
 from .library_state import guards, hooks_of, outside_autocast
@@ -161,8 +161,9 @@ class RecordedCall:
         recorder.poll_grads()
         self._compare_state()
         self._compare_inputs(args, kwargs)
-        if recorder.failing and observed is not None and any(map(handles_errors, observed.codes)):
-            raise Refused(f"{recorder.failing} may raise an error after something outside was changed, and the function handles errors: "
+        failing = [what for stack, what in recorder.failing.items() if observed is not None and are_handled(stack, observed)]
+        if failing:
+            raise Refused(f"{failing[0]} may raise an error after something outside was changed, and the function handles errors: "
                           "let them pass, or change things later")
         results = Results(self.result, [t for _, t in self.inputs], recorder, self._containers(args, kwargs))
         versions = self._versions_grown()

@@ -16,6 +16,7 @@ import torch
 from . import _C
 from .constants import PlainData
 from .library_state import users_kernels
+from .error_handlers import positions
 from .refusal import Refused, from_optimizer, user_line
 
 # Arguments that an operator writes though its schema doesn't say so, by position.
@@ -29,7 +30,7 @@ _EMPTY = ("aten::empty", "aten::new_empty", "aten::_empty")
 _UNREAD = ("aten::_unsafe_view", "aten::_reshape_alias", "aten::new_", "aten::resize_", "aten::set_")
 _THROWING = ("assert", "embedding", "index", "gather", "scatter", "take", "put", "linalg", "cholesky", "inverse", "solve", "nll_loss",
              "cross_entropy", "multinomial", "bernoulli", "normal", "poisson", "binomial", "one_hot", "bincount", "histc", "repeat_interleave",
-             "unpool", "segment", "ctc_loss", "qr", "svd", "eig", "lu_")
+             "unpool", "segment", "ctc_loss", "::qr", "svd", "::lu_")
 _PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 _ADVICE = {
     "Adam": "pass fused=True", "AdamW": "pass fused=True", "Adagrad": "pass fused=True",
@@ -55,9 +56,9 @@ class Recorder:
         self.storage_inputs: dict[int, int] = {}  # the first input on each
         self.handles: list = []  # so that no address of a storage is used again while the call runs
         self.writes: dict[int, int] = {}  # by storage of an input: how often an operator wrote it
-        self.touched = False  # something outside was written, or drawn
-        self.assigned = False  # grads were
-        self.failing: str = ""  # an operator that may throw, by the values it is given, after something outside was changed
+        self.touched = False  # something outside was written; numbers that are drawn are put back where a run ends early
+        # Operators that may throw, by the values they are given, after something outside was changed, and the stacks that they have.
+        self.failing: dict[tuple, str] = {}
         self.foreign = False  # an operator that isn't PyTorch's
         self.unwritten: set[int] = set()  # storages made by torch.empty and the like
         self.views: dict[int, int] = {}  # slots that are views, and what they are views of
@@ -126,7 +127,7 @@ class Recorder:
         if self.refusal is not None:
             return
         try:
-            if self.touched:
+            if self._is_late():
                 raise Refused(f"{name} reads the values of a tensor {_TOO_LATE}", user_line())
             self.poll_grads()
             same = (_C.Slot(self.slot_of(tensor)), tensor.detach().clone())
@@ -146,7 +147,6 @@ class Recorder:
     def poll_grads(self) -> None:
         """Records grads that were assigned since the last look, which no operator shows."""
         for i, grad in self.watch.changes():
-            self.assigned = True
             if grad is None:
                 self.program.assign_grad(i, None)
                 continue
@@ -187,12 +187,15 @@ class Recorder:
         if torch.Tag.inplace_view in func.tags and any(k[0] in self.outside for k in before):
             raise Refused(f"{schema.name} changes sizes or strides of memory from outside", user_line())
         where = user_line()
-        if torch.Tag.nondeterministic_seeded in func.tags or any(k[0] in self.outside for k in before):
+        if any(k[0] in self.outside for k in before):
             self.touch()
-        if (self.touched or self.assigned) and not self.failing and _may_throw(schema.name):
-            self.failing = f"{schema.name} ({where})"
+        draws = _draws(func, args, kwargs)
+        if draws:
+            self.program.draw()
+        if self.touched and _may_throw(schema.name):
+            self.failing.setdefault(positions(sys._getframe()), f"{schema.name} ({where})")
         self.foreign |= func.namespace not in ("aten", "prims")
-        return {"func": func, "template": template, "written": written, "before": before, "where": where}
+        return {"func": func, "template": template, "written": written, "before": before, "where": where, "draws": draws}
 
     def refuse_unwritten(self, tensor: torch.Tensor) -> None:
         key = _C.key_of(tensor)
@@ -244,6 +247,8 @@ class Recorder:
         func = call["func"]
         schema = func._schema
         self._note_writes(call)
+        if call["draws"]:
+            self.generator = torch.default_generator.get_state()
         outs = [out] if len(schema.returns) == 1 else list(out) if isinstance(out, (list, tuple)) else []
         defined, tensors, read = [], [], None
         for value in outs:
@@ -266,6 +271,8 @@ class Recorder:
         sources = [self._source(a) for a in call["template"][0][:1]]
         is_view = any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
         for slot, tensor in zip([s for s in slots if s >= 0], tensors):
+            if is_view and _C.key_of(tensor) in self.slots:
+                continue  # shows what another slot does, of which autograd may know more: detach() has no base
             self._add(slot, tensor)
             if schema.name.startswith(_EMPTY) and not _fills_memory():
                 self.unwritten.add(_C.key_of(tensor)[0])
@@ -307,6 +314,10 @@ class Recorder:
                 raise Refused(f"{name} gives a tensor other memory", user_line())
             self.slot_of(tensor)
 
+    def _is_late(self) -> bool:
+        """Whether memory from outside was written or numbers were drawn: then a run can't be left any more."""
+        return self.touched or not torch.equal(torch.default_generator.get_state(), self.generator)
+
     def _read(self, name: str, value: Any) -> None:
         optimizer = from_optimizer()
         what = f"{name} gives Python the value {value!r}"
@@ -315,7 +326,7 @@ class Recorder:
             raise Refused(f"{optimizer} reads a tensor's value ({what}): {advice}", user_line())
         if not isinstance(value, bool):
             raise Refused(f"{what}, and a replay would freeze it: keep it in a tensor", user_line())
-        if self.touched or not torch.equal(torch.default_generator.get_state(), self.generator):
+        if self._is_late():
             raise Refused(f"{what} {_TOO_LATE}", user_line())
         self.program.expect(value)
 
@@ -335,6 +346,16 @@ def refuse_unusable(what: str, tensor: torch.Tensor, where: Callable[[], str] = 
 def is_plain(tensor: torch.Tensor) -> bool:
     """Whether a tensor can be an input: in the CPU's memory, strided, and of no subclass."""
     return type(tensor) in _PLAIN and tensor.device.type == "cpu" and _C.key_of(tensor) is not None
+
+
+def _draws(func: Any, args: tuple, kwargs: dict) -> bool:
+    """Whether an operator draws numbers. Attention is said to, but for a dropout of 0."""
+    if torch.Tag.nondeterministic_seeded not in func.tags:
+        return False
+    position = next((i for i, a in enumerate(func._schema.arguments) if a.name == "dropout_p"), None)
+    if position is None:
+        return True
+    return kwargs.get("dropout_p", args[position] if position < len(args) else 0.0) != 0.0
 
 
 def _may_throw(name: str) -> bool:

@@ -83,7 +83,8 @@ class Results:
             # Another object that shows its memory as an input or another result does; autograd may know it as a view, or not.
             shown = slot
             operator = "aten::alias" if tensor._is_view() else "aten::detach"
-            slot = self._recorder.program.call(operator, "", (_C.Slot(shown),), {}, [[True]], "")[0]
+            with torch.set_grad_enabled(torch.is_grad_enabled() and not (tensor.requires_grad and tensor.grad_fn is None)):
+                slot = self._recorder.program.call(operator, "", (_C.Slot(shown),), {}, [[True]], "")[0]
             if tensor._is_view():
                 self._recorder.views[slot] = shown
         index = len(self.made)

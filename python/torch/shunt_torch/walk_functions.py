@@ -182,6 +182,8 @@ def _follow(w, module: types.ModuleType, names, place) -> None:
             w.guard("missing", attributes, name, None, f"{place.path}.{name}")
         return
     value = attributes[name]
+    if value is sys.modules and place.optional:
+        return  # the standard library looks up modules of classes and functions there, for annotations
     path = f"{place.path}.{name}"
     if _is_unseen(value):
         w.refuse(place._replace(path=path), _UNSEEN)

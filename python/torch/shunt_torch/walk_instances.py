@@ -118,6 +118,25 @@ def _walk_dict(w, value, attributes: dict, names: List[str], shape: Shape, place
         w.hold("item", attributes, name, attributes[name], path, place._replace(path=path))
 
 
+def walk_logger(w, value, place) -> None:
+    """A logger of logging: whether it logs. Its handlers are lists that count by length, since logging a message is refused: it reads
+    the clock."""
+    attributes = dict_of(value)
+    _guard_class(w, value, place)
+    w.guard("attribute", value, "__dict__", attributes, f"{place.path}.__dict__")
+    named = [n for n in attributes if n in w.seen.names and n not in ("_cache", "manager")]
+    for name in dict.fromkeys(("level", "disabled", "parent", *named)):
+        path = f"{place.path}.{name}"
+        held = attributes.get(name)
+        if type(held) is list:
+            w.guard("item", attributes, name, held, path)
+            w.guard("length", held, None, len(held), f"len({path})")
+        elif name in attributes:
+            w.hold("item", attributes, name, held, path, place._replace(path=path))
+    manager = value.manager
+    w.guard("item", manager.__dict__, "_disable", manager.__dict__["_disable"], f"{place.path}.manager.disable")
+
+
 def walk_enum(w, value, place) -> None:
     """A member whose value isn't compared by value: its attributes, whatever code names."""
     attributes = value.__dict__

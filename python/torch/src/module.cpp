@@ -100,6 +100,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("call", &Program::call)
       .def("expect", &Program::expect)
       .def("touch", &Program::touch)
+      .def("draw", &Program::draw)
       .def("wrote", &Program::wrote)
       .def("assign_grad", &Program::assignGrad)
       .def("add_output", &Program::addOutput)

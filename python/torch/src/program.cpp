@@ -155,9 +155,11 @@ std::vector<int64_t> Program::resultsOf(size_t step) const {
 }
 
 void Program::finish(const std::vector<int64_t>& views) {
-  harmless_ = touched_at_.value_or(steps_.size());
-  for (size_t i = 0; i < harmless_; ++i)
-    if (steps_[i].kind == Kind::kAssignGrad) harmless_ = i;
+  // Grads are assigned as late as can be: a run that ends before that has changed nothing.
+  const auto end = steps_.begin() + static_cast<ptrdiff_t>(touched_at_.value_or(steps_.size()));
+  const auto assigned =
+      std::stable_partition(steps_.begin(), end, [](const Step& s) { return s.kind != Kind::kAssignGrad; });
+  harmless_ = static_cast<size_t>(assigned - steps_.begin());
   std::vector<bool> is_view(slots_, false), seen(slots_, false);
   for (const int64_t v : views) is_view[static_cast<size_t>(v)] = true;
   for (const int64_t o : outputs_) seen[static_cast<size_t>(o)] = true;

@@ -46,6 +46,12 @@ class Program {
   void touch() {
     if (!touched_at_) touched_at_ = steps_.size();
   }
+  /// The operator that is added next draws numbers.
+  void draw() {
+    if (!draws_at_) draws_at_ = steps_.size();
+  }
+  /// Whether numbers may have been drawn where a run ends early without having changed anything else.
+  bool drawsWhileHarmless() const { return draws_at_ && *draws_at_ < harmless_; }
   /// The operator that is added next writes the storage of this input.
   void wrote(int64_t input) { writes_.emplace_back(steps_.size(), input); }
   /// How often steps before this one write it.
@@ -112,7 +118,7 @@ class Program {
   std::vector<Step> steps_;
   std::vector<int64_t> outputs_;
   size_t inputs_ = 0, slots_ = 0, harmless_ = 0;
-  std::optional<size_t> touched_at_;
+  std::optional<size_t> touched_at_, draws_at_;
   std::vector<std::pair<size_t, int64_t>> writes_;  // (step, input)
 };
 

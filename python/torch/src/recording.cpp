@@ -7,9 +7,34 @@
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <algorithm>
+#include <mutex>
 
 namespace shunt_torch {
+namespace {
+
+// PyTorch's generator as it was, for a run that may end early.
+class GeneratorState {
+ public:
+  explicit GeneratorState(bool is_kept) {
+    if (!is_kept) return;
+    at::Generator generator = at::detail::getDefaultCPUGenerator();
+    const std::lock_guard lock(generator.mutex());
+    state_ = generator.get_state();
+  }
+  void putBack() const {
+    if (!state_.defined()) return;
+    at::Generator generator = at::detail::getDefaultCPUGenerator();
+    const std::lock_guard lock(generator.mutex());
+    generator.set_state(state_);
+  }
+
+ private:
+  at::Tensor state_;
+};
+
+}  // namespace
 
 Recording::Recording(std::shared_ptr<Arguments> arguments, std::shared_ptr<StateGuards> state, py::list captured,
                      std::vector<int64_t> grad_of)
@@ -116,10 +141,12 @@ PyObject* Recording::call(PyObject* args, PyObject* kwargs) {
   std::vector<at::Tensor> made;
   bool complete = false;
   size_t step = 0;
+  const GeneratorState drawn(program_.drawsWhileHarmless());
   try {
     complete = runProgram(inputs, made, nullptr, nullptr, false, step);
   } catch (...) {
     if (step < program_.harmlessSteps()) {  // the function throws the error itself, or handles it
+      drawn.putBack();
       ++abandoned;
       return miss();
     }
@@ -127,6 +154,7 @@ PyObject* Recording::call(PyObject* args, PyObject* kwargs) {
     throw;
   }
   if (!complete) {
+    drawn.putBack();
     ++abandoned;
     return miss();
   }

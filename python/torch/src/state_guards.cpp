@@ -26,6 +26,7 @@ PyTypeObject* dequeType() {
 
 // The methods of list and deque, whatever a subclass makes of them.
 Py_ssize_t lengthOf(PyObject* owner) {
+  if (PyAnySet_Check(owner)) return PySet_GET_SIZE(owner);
   return PyList_Check(owner) ? PyList_GET_SIZE(owner) : dequeType()->tp_as_sequence->sq_length(owner);
 }
 

@@ -80,7 +80,11 @@ bool sameBits(const at::Tensor& a, const at::Tensor& b) {
       a.is_conj() != b.is_conj() || a.is_neg() != b.is_neg())
     return false;
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  const at::Tensor x = a.contiguous(), y = b.contiguous();
+  // Tensors of zeros that autograd makes have no memory.
+  const auto withMemory = [](const at::Tensor& t) {
+    return t._is_zerotensor() ? at::zeros(t.sizes(), t.options()) : t.contiguous();
+  };
+  const at::Tensor x = withMemory(a), y = withMemory(b);
   return sameElements(x.const_data_ptr(), y.const_data_ptr(), x.nbytes(), x.scalar_type());
 }
 
