@@ -68,11 +68,10 @@ def measure(row: Row, processes: list[Process], rounds: int) -> dict:
     for p in running:
         if p.way != "exact" or not (share := p.ask("share")) or "error" in share:
             continue
-        # Of the call, which is more than the run of its plan.
-        out["pytorch_percent"] = min(100.0, 100 * share["host_us"] / out["us"]["exact"])
+        out["pytorch_percent"] = min(100.0, 100 * share["part"])
         out["shunt_percent"] = 100 - out["pytorch_percent"]
-        if share["host_us"] > 0.05:
-            out["most"] = out["us"]["eager"] / share["host_us"]
+        if share["part"] > 0.01:
+            out["most"] = out["ratio"]["exact"] / share["part"]
     return out
 
 

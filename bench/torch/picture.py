@@ -22,7 +22,8 @@ def draw(about: str, rows: list[dict]) -> str:
     body, y = "", float(_TOP)
     for row in rows:
         ways = [w for w in WAYS if w in row["us"]]
-        body += _text(_MARGIN + _LABELS - 10, y + len(ways) * (_BAR + 1) / 2 + 4, 13, 'text-anchor="end" fill="#222"', escape(row["title"]))
+        middle = y + len(ways) * (_BAR + 1) / 2 + 4
+        body += _text(_MARGIN + _LABELS - 10, middle, 13, 'text-anchor="end" fill="#222"', escape(row["title"]))
         for way in ways:
             _, colour, ink = WAYS[way]
             # What takes much longer than eager is cut off; its label says how long.

@@ -76,7 +76,7 @@ def dqn() -> Work:
     target.load_state_dict(online.state_dict())
     optimizer = fused_adam(online.parameters())
     gamma = 0.99
-    calls = [(torch.randn(64, 4), torch.randint(0, 2, (64, 1)), torch.randn(64), torch.randn(64, 4), torch.bernoulli(torch.full((64,), 0.1)))
+    calls = [(torch.randn(64, 4), torch.randint(0, 2, (64, 1)), torch.randn(64), torch.randn(64, 4), (torch.rand(64) < 0.1).float())
              for _ in range(BATCHES)]
 
     def step(states, actions, rewards, next_states, done):

@@ -9,7 +9,9 @@ import torch
 from shunt_torch import _C, capture
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "bench", "torch"))
+from picture import draw  # noqa: E402
 from programs import PROGRAMS  # noqa: E402
+from rows import ROWS  # noqa: E402
 
 STEPS = 10
 
@@ -31,6 +33,38 @@ def test_program_has_eager_bits(name):
         for ours, theirs in zip(work.tensors(), eager.tensors(), strict=True):
             assert _C.same_bits(ours.detach(), theirs.detach()), f"state after call {i}"
     assert sum(r.runs for r in captured._recordings) == STEPS, captured.explain()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [(), (7,), (5, 3)])
+def test_loops_over_lists_are_fused_to_the_bit(shape, dtype):
+    torch.manual_seed(0)
+    given, factor = [torch.randn(shape, dtype=dtype) for _ in range(3)], torch.rand((), dtype=dtype)
+
+    def step(tensors, factor):
+        torch._foreach_add_(tensors, 1)
+        torch._foreach_mul_(tensors, factor)
+        torch._foreach_mul_(tensors, 0.3)
+        torch._foreach_sub_(tensors, 0.1)
+        torch._foreach_div_(tensors, 3)
+        torch._foreach_div_(tensors, factor)
+
+    eager, ours = [t.clone() for t in given], [t.clone() for t in given]
+    captured = capture(step, check="always")
+    for _ in range(6):
+        step(eager, factor)
+        captured(ours, factor)
+    for a, b in zip(ours, eager, strict=True):
+        assert _C.same_bits(a, b) and a._version == b._version
+    (recording,) = captured._recordings
+    assert recording.runs == 3 and {kind for kind, _, _ in recording.describe()} == {"fused"}, captured.explain()
+
+
+def test_rows_are_programs_and_drawn():
+    assert [r.name for r in ROWS] == list(PROGRAMS)
+    rows = [{"title": "a < b", "us": {"eager": 100.0, "exact": 10.0}, "ratio": {"exact": 10.0}}]
+    picture = draw("about", rows)
+    assert "a &lt; b" in picture and "10.0x" in picture and picture.endswith("</svg>\n")
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

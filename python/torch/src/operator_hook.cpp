@@ -75,6 +75,19 @@ struct KeepDispatchKeys {
   ~KeepDispatchKeys() { c10::impl::_force_tls_local_dispatch_key_set(keys); }
 };
 
+// The recorder isn't what observe.py watches, whose profile function would take most of the time of a recording.
+class Unwatched {
+ public:
+#if PY_VERSION_HEX >= 0x030B0000
+  Unwatched() { PyThreadState_EnterTracing(PyThreadState_Get()); }
+  ~Unwatched() { PyThreadState_LeaveTracing(PyThreadState_Get()); }
+#else
+  Unwatched() = default;
+#endif
+  Unwatched(const Unwatched&) = delete;
+  Unwatched& operator=(const Unwatched&) = delete;
+};
+
 // Calls an operator and shows it; what it calls itself isn't shown.
 void show(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::Stack* stack) {
   const c10::impl::ExcludeDispatchKeyGuard not_inside(kBoth);
@@ -92,6 +105,7 @@ void show(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::
   {
     const py::gil_scoped_acquire gil;
     const KeepDispatchKeys keep;
+    const Unwatched unwatched;
     const c10::IValue* const first = argumentsOf(op, *stack);
     py::list args;
     py::dict kwargs;
@@ -115,6 +129,7 @@ void show(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::
   if (note.object == nullptr) return;
   const py::gil_scoped_acquire gil;
   const KeepDispatchKeys keep;
+  const Unwatched unwatched;
   (*recorder).attr("after")(py::handle(note.object), resultOf(*stack, schema.returns().size()));
 }
 
