@@ -48,13 +48,15 @@ jit::PairStats rowOf(const char* op) {
   return {};
 }
 
-/// Calls until the operator's thunk is of the tier, or kMostCalls have been made.
+/// Calls until the operator's thunk is of the tier and stated in stats(), or kMostCalls have been made.
 template <class F>
 bool callUntil(int tier, const char* op, const F& call) {
   for (int64_t made = 0; made < kMostCalls; made += 1000) {
     for (int i = 0; i < 1000; ++i) call();
     if (made % 64'000 == 0) jit::wait_idle();
-    if (tierOf(op) == tier) return true;
+    if (tierOf(op) != tier) continue;
+    jit::wait_idle();  // the compiler publishes a thunk before it writes down what it did
+    return true;
   }
   return false;
 }
