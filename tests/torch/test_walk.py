@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import random
-import time
 import types
 
 import pytest
@@ -440,17 +439,11 @@ def test_each_guard_occurs_once():
     assert len(set(names)) == len(names)
 
 
-def test_a_large_model_is_walked_quickly():
+def test_a_large_model_has_few_guards():
     model = torch.nn.Sequential(*[torch.nn.Linear(3, 3) for _ in range(200)])
     step = training_step(model, sgd(model))
     observed = watch(step, X)
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        result = walk([("step", step)], observed)
-        times.append(time.perf_counter() - start)
-    assert min(times) < 0.1
-    assert len(result.guards) < 200 * 45
+    assert len(walk([("step", step)], observed).guards) < 200 * 45
 
 
 def test_contexts_made_in_the_call():
