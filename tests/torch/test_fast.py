@@ -102,3 +102,19 @@ def test_a_difference_beyond_the_bound_is_found(monkeypatch):
 def test_numerics_are_checked():
     with pytest.raises(ValueError, match="numerics: expected 'exact' or 'fast', got 'quick'"):
         capture(lambda x: x, numerics="quick")
+
+
+def test_a_checked_call_that_throws_has_run_as_far():
+    def count_and_pick(x, i, counts):
+        counts.add_(1)
+        return x.exp()[i]
+
+    captured = capture(torch.no_grad()(count_and_pick), numerics="fast", check="always")
+    x, counts = torch.randn(4), torch.zeros(2)
+    for _ in range(5):
+        captured(x, torch.tensor([1, 2]), counts)
+    with pytest.raises(IndexError, match="index 9 is out of bounds"):
+        captured(x, torch.tensor([9, 0]), counts)
+    assert counts.tolist() == [6, 6]
+    assert torch.equal(captured(x, torch.tensor([3, 0]), counts), x.exp()[[3, 0]])
+    assert captured._recordings[0].runs == 4
