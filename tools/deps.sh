@@ -136,6 +136,17 @@ shunt_build() {
 # The names of the presets, for messages.
 shunt_presets() { sed -n '/"buildPresets"/,/"testPresets"/s/.*"name": "\([a-z-]*\)".*/\1/p' CMakePresets.json | paste -sd ' '; }
 
+# Makes an environment with PyTorch for the tests of shunt_torch, and sets shunt_torch_python; empty where PyTorch can't be had.
+shunt_torch_environment() {
+  shunt_torch_python=
+  shunt_say "making an environment with PyTorch in build/venv-torch"
+  if tests/torch/environment build/venv-torch; then
+    shunt_torch_python=$PWD/build/venv-torch/bin/python
+  else
+    shunt_say "the tests of shunt_torch are SKIPPED: no environment has PyTorch (see above)"
+  fi
+}
+
 # shunt_test_preset <preset> [ctest arguments...]: runs its tests and says where the machine stands.
 shunt_test_preset() {
   local preset=$1

@@ -10,7 +10,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
 
 import shunt_torch
 
-ALL = os.environ.get("SHUNT_TORCH_ALL") == "1"  # all samples, not only those that were drawn
+ALL = os.environ.get("SHUNT_TEST_LONG") == "1"  # all samples, not only those that were drawn
 # torch.manual_seed() looks for other devices, too, which takes 6 ms.
 set_seed = torch.default_generator.manual_seed
 REFUSALS = json.loads(Path(__file__).with_name("refusals.json").read_text())

@@ -1,6 +1,6 @@
 """Capture in exact mode, judged by PyTorch's table of modules: twenty training steps of each, equal to eager code to the bit.
 
-Of each module two drawn samples, with SHUNT_TORCH_ALL=1 all. What is refused has to be in refusals.json, and nothing else.
+Of each module two drawn samples, with SHUNT_TEST_LONG=1 all. What is refused has to be in refusals.json, and nothing else.
 """
 
 import random

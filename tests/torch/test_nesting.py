@@ -32,6 +32,16 @@ def test_a_function_that_calls_its_capture():
         assert torch.equal(halves(torch.ones(2), 3), torch.full((2,), 0.125))
 
 
+def test_higher_order_operators():
+    def make():
+        return program(torch.no_grad()(lambda x: torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x.exp(), (x,))))
+
+    def drive(p):
+        return [p.step(x) for x in [torch.ones(3)] * 10 + [-torch.ones(3), torch.ones(3)] * 3]
+
+    check_captured(same_as_eager(make, drive), 4)
+
+
 def test_transforms():
     captured = shunt_torch.capture(lambda x: (x * 2).sin())
     x = torch.randn(4, 3)

@@ -1,6 +1,6 @@
 """Models of the package transformers, unmodified: captured steps have eager's bits, and compiled models those of backend "aot_eager".
 
-Two of them, the quickest; with SHUNT_TORCH_ALL=1 all nine, with and without attention masks.
+Two of them, the quickest; with SHUNT_TEST_LONG=1 all nine, with and without attention masks.
 """
 
 import importlib.util

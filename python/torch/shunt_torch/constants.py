@@ -8,14 +8,12 @@ when asked aren't known.
 
 from __future__ import annotations
 
-import threading
+import functools
 from typing import Any, Callable
 
 import torch
 
-_lock = threading.Lock()
-_active: dict[int, "PlainData"] = {}  # by thread
-_saved: dict[tuple, Any] = {}
+from .replaced import Replaced
 
 
 class PlainData:
@@ -25,16 +23,10 @@ class PlainData:
         self.is_read = False
 
     def __enter__(self) -> None:
-        with _lock:
-            if not _active:
-                _patch()
-            _active[threading.get_ident()] = self
+        _replaced.enter(self)
 
     def __exit__(self, *_: Any) -> None:
-        with _lock:
-            del _active[threading.get_ident()]
-            if not _active:
-                _restore()
+        _replaced.exit()
 
 
 def is_plain(data: Any) -> bool:
@@ -51,34 +43,9 @@ def _is_plain_index(index: Any) -> bool:
     return index is None or index is Ellipsis or isinstance(index, (slice, torch.Tensor)) or is_plain(index)
 
 
-_PLACES: tuple[tuple[Any, str, Callable], ...] = (
-    (torch, "tensor", lambda *args, **kwargs: is_plain(args[0] if args else kwargs.get("data"))),
-    (torch, "as_tensor", lambda *args, **kwargs: is_plain(args[0] if args else kwargs.get("data"))),
-    (torch.Tensor, "new_tensor", lambda self, *args, **kwargs: is_plain(args[0] if args else kwargs.get("data"))),
-    (torch.Tensor, "__getitem__", lambda self, index: _is_plain_index(index)),
-    (torch.Tensor, "__setitem__",
-     lambda self, index, value: _is_plain_index(index) and (isinstance(value, torch.Tensor) or is_plain(value))),
-)
-
-
-def _patch() -> None:
-    for place, name, test in _PLACES:
-        _saved[place, name] = vars(place).get(name)
-        setattr(place, name, _watched(getattr(place, name), test))
-
-
-def _restore() -> None:
-    for (place, name), function in _saved.items():
-        if function is None:
-            delattr(place, name)
-        else:
-            setattr(place, name, function)
-    _saved.clear()
-
-
-def _watched(function: Callable, test: Callable) -> Callable:
+def _watched(test: Callable, function: Callable) -> Callable:
     def watched(*args: Any, **kwargs: Any) -> Any:
-        active = _active.get(threading.get_ident())
+        active = _replaced.here()
         if active is None:
             return function(*args, **kwargs)
         before = active.is_read
@@ -94,3 +61,13 @@ def _watched(function: Callable, test: Callable) -> Callable:
     watched.__name__ = function.__name__
     watched.__wrapped__ = function
     return watched
+
+
+_replaced = Replaced((place, name, functools.partial(_watched, test)) for place, name, test in (
+    (torch, "tensor", lambda *args, **kwargs: is_plain(args[0] if args else kwargs.get("data"))),
+    (torch, "as_tensor", lambda *args, **kwargs: is_plain(args[0] if args else kwargs.get("data"))),
+    (torch.Tensor, "new_tensor", lambda self, *args, **kwargs: is_plain(args[0] if args else kwargs.get("data"))),
+    (torch.Tensor, "__getitem__", lambda self, index: _is_plain_index(index)),
+    (torch.Tensor, "__setitem__",
+     lambda self, index, value: _is_plain_index(index) and (isinstance(value, torch.Tensor) or is_plain(value))),
+))

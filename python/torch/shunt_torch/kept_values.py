@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import threading
+import functools
 from typing import Any
 
 import torch
 
 from .refusal import Refused, is_library_file, user_line
+from .replaced import Replaced
 
 _METHODS = ("tolist", "numpy", "__array__", "__dlpack__", "data_ptr", "__repr__", "__str__", "__format__", "untyped_storage", "storage",
             "share_memory_", "__reduce_ex__", "__deepcopy__", "register_hook", "register_post_accumulate_grad_hook")
-_lock = threading.Lock()
-_active: dict[int, Any] = {}  # by thread: the recorder
-_saved: dict[str, Any] = {}
 
 
 class Guarded:
@@ -23,36 +21,15 @@ class Guarded:
         self._recorder = recorder
 
     def __enter__(self) -> None:
-        with _lock:
-            if not _active:
-                _patch()
-            _active[threading.get_ident()] = self._recorder
+        _replaced.enter(self._recorder)
 
     def __exit__(self, *_: Any) -> None:
-        with _lock:
-            del _active[threading.get_ident()]
-            if not _active:
-                _restore()
-
-
-def _patch() -> None:
-    for name in _METHODS:
-        _saved[name] = torch.Tensor.__dict__.get(name)
-        setattr(torch.Tensor, name, _guarded(name, getattr(torch.Tensor, name)))
-
-
-def _restore() -> None:
-    for name, method in _saved.items():
-        if method is None:
-            delattr(torch.Tensor, name)
-        else:
-            setattr(torch.Tensor, name, method)
-    _saved.clear()
+        _replaced.exit()
 
 
 def _guarded(name: str, method: Any) -> Any:
     def guarded(self, *args, **kwargs):
-        recorder = _active.get(threading.get_ident())
+        recorder = _replaced.here()
         if recorder is not None and recorder.refusal is None and _is_users():
             recorder.refusal = Refused(f"Tensor.{name}() gives away what a recorder can't follow: use operators, or return the tensor",
                                        user_line())
@@ -68,3 +45,6 @@ def _is_users() -> bool:
     import sys
     frame = sys._getframe(2)
     return not is_library_file(frame.f_code.co_filename)
+
+
+_replaced = Replaced((torch.Tensor, name, functools.partial(_guarded, name)) for name in _METHODS)

@@ -13,18 +13,18 @@ from typing import Any, Callable, Iterator, Optional
 
 import torch
 
-from . import _C
+from . import _C, higher_order
 from .constants import PlainData
-from .library_state import users_kernels
 from .error_handlers import positions
+from .library_state import users_kernels
 from .refusal import Refused, from_optimizer, user_line
 
 # Arguments that an operator writes though its schema doesn't say so, by position.
 _UNANNOTATED_WRITES = {"aten::native_batch_norm": (3, 4), "aten::miopen_batch_norm": (3, 4), "aten::cudnn_batch_norm": (3, 4)}
-# Marks for profilers, without a meaning for what is computed.
 # Operators to which it matters where in its storage a tensor begins.
 _ABSOLUTE = ("aten::as_strided", "aten::as_strided_", "aten::as_strided_copy", "aten::as_strided_scatter", "aten::view", "aten::view_copy",
              "aten::view_as_complex", "aten::view_as_complex_copy", "aten::set_")
+# Marks for profilers, without a meaning for what is computed.
 _MARKS = ("profiler::",)
 _TOO_LATE = "after memory from outside was written or numbers were drawn: read it before that"
 # What they make has no elements yet.
@@ -88,10 +88,13 @@ class Recorder:
             self._stance.__enter__()
         self.plain_data.__enter__()
         self._hook = _C.OperatorHook(self)
+        before = torch._C._dispatch_tls_local_include_set()
         self._hook.enter()
+        higher_order.hide(torch._C._dispatch_tls_local_include_set() - before)
         return self
 
     def __exit__(self, *error: Any) -> None:
+        higher_order.show()
         self._hook.exit()
         self._hook = None  # it holds the recorder, which the garbage collector doesn't see
         self.plain_data.__exit__(*error)
