@@ -225,3 +225,81 @@ def test_aliases(step):
         return out
 
     check_captured(same_as_eager(lambda: program(step), drive), 5)
+
+
+def test_a_grad_that_is_returned():
+    def make():
+        w = torch.ones(2, requires_grad=True)
+        w.grad = torch.zeros(2)
+
+        def step(x):
+            (w * x).sum().backward()
+            return x * 2, w.grad
+
+        return program(step, w=w)
+
+    def drive(p):
+        out = [p.step(torch.ones(2) * i) for i in range(8)]
+        assert all(grad is p.w.grad for _, grad in out)
+        return out[-1]
+
+    check_captured(same_as_eager(make, drive, check="never"), 5)
+
+
+class Counted(tuple):
+    """Makes something else of its elements."""
+
+    def __new__(cls, items):
+        return super().__new__(cls, (*items, len(items)))
+
+
+class Named(tuple):
+    pass
+
+
+def test_classes_of_tuples():
+    assert "Counted" in refusal_of(lambda x: Counted([x * 1, x * 2]), torch.ones(2))
+
+    def with_attribute(scale):
+        out = Named([torch.ones(2)])
+        out.scale = scale
+        return out
+
+    assert "Named among the arguments has attributes" in refusal_of(lambda p: p[0] * p.scale, with_attribute(2.0))
+    captured = same_as_eager(lambda: program(lambda p: p[0] * getattr(p, "scale", 1.0)),
+                             lambda p: [p.step(Named([torch.ones(2)])) for _ in range(5)] + [p.step(with_attribute(3.0))], check="never")
+    assert recordings(captured) == 1
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_storages_that_shrink(write):
+    """as_strided() looks at memory beyond the tensor that it is called on."""
+    big = torch.ones(1 << 16)
+    captured = shunt_torch.capture(lambda x: x.as_strided((1 << 16,), (1,)).zero_() if write else x.as_strided((1 << 16,), (1,)).sum())
+    for _ in range(6):
+        captured(big[:4])
+    assert recordings(captured) == 1
+    with pytest.raises(RuntimeError, match="out of bounds for storage"):
+        captured(torch.ones(4))
+
+
+def test_nested_arguments():
+    items = [torch.ones(2)]
+    items.append(items)
+    assert "nested more than 100 deep" in refusal_of(lambda items: items[0] * 2, items)
+    items = [torch.ones(2)]
+    for _ in range(200000):
+        items = [items]
+    assert "nested more than 100 deep" in refusal_of(lambda items: torch.ones(2), items)
+
+
+def test_identity_of_lists_among_arguments():
+    def step(a, b, c):
+        return a[0] * (2 if a is b else 3 if a is c["a"] else 4)
+
+    def drive(p):
+        t = torch.ones(2)
+        lists = [t], [t]
+        return [p.step(lists[i], lists[j], {"a": lists[k]}) for i, j, k in [(0, 1, 1)] * 5 + [(0, 0, 1), (0, 1, 0), (1, 1, 1), (0, 1, 1)]]
+
+    check_captured(same_as_eager(lambda: program(step), drive, check="never"), 2)

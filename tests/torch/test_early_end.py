@@ -137,3 +137,32 @@ def test_attention_without_dropout_draws_nothing():
 
     captured = check_captured(same_as_eager(make, drive, check="never"))
     assert not captured._recordings[0].program.draws_while_harmless
+
+
+def test_draws_between_assigned_grads():
+    """What ends the run early comes after them in the program, though grads are assigned late."""
+    def make():
+        p = SimpleNamespace(parameters=[torch.zeros(2, requires_grad=True) for _ in range(20)])
+
+        def step(x):
+            for parameter in p.parameters:
+                parameter.grad = None
+            noise = torch.randn(2)
+            scale = 2.0 if (x > 0).all() else 1.0
+            with torch.no_grad():
+                p.parameters[0].add_(noise * scale)
+            return noise * scale
+
+        p.step = step
+        return p
+
+    def drive(p):
+        out = []
+        for i in range(8):
+            for parameter in p.parameters:
+                parameter.grad = torch.zeros(2)
+            out.append(p.step(torch.ones(2) if i < 5 else -torch.ones(2)))
+        return out, p.parameters[0].detach()
+
+    captured = same_as_eager(make, drive, check="never")
+    assert len(captured._recordings) == 2 and captured._recordings[1].abandoned > 0, captured.explain()

@@ -1,5 +1,6 @@
 """Where tensors come from: arguments, what the function's variables lead to, recorded operators. Any other memory is refused."""
 
+import io
 import threading
 
 import pytest
@@ -190,3 +191,36 @@ def test_memory_made_by_the_recorded_call_is_let_go():
     results = [captured(x) for _ in range(6)]
     assert [r._use_count() for r in results] == [1] * 6
     assert x._use_count() == 1
+
+
+def test_loaded_models():
+    """Tensors that were loaded have dicts of hooks, which are empty."""
+    def make():
+        p = program(None, model=torch.nn.Linear(3, 2))
+        p.optimizer = torch.optim.Adam(p.model.parameters(), fused=True)
+
+        def step(x):
+            p.optimizer.zero_grad()
+            loss = p.model(x).square().sum()
+            loss.backward()
+            p.optimizer.step()
+            return loss.detach()
+
+        p.step = step
+        return p
+
+    def drive(p):
+        out, saved = [], io.BytesIO()
+        for i in range(20):
+            if i == 8:
+                torch.save([p.model, p.optimizer.state_dict()], saved)
+            if i == 12:
+                saved.seek(0)
+                model, state = torch.load(saved, weights_only=False)
+                p.model.load_state_dict(model.state_dict(), assign=True)
+                p.optimizer = torch.optim.Adam(p.model.parameters(), fused=True)
+                p.optimizer.load_state_dict(state)
+            out.append(p.step(torch.randn(4, 3)))
+        return out
+
+    check_captured(same_as_eager(make, drive, check="never"), 13)

@@ -366,4 +366,4 @@ def test_methods():
     agents = [Agent(1.0), Agent(2.0)]
     for i in range(16):
         assert agents[i % 2].act(torch.ones(2)).tolist() == [i % 2 + 1.0] * 2
-    assert recordings(Agent.act) == 2
+    assert [recordings(agent.act) for agent in agents] == [1, 1] and recordings(Agent.act) == 0

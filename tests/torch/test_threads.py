@@ -70,3 +70,57 @@ def test_another_thread_records_meanwhile():
     go_on.set()
     assert torch.equal(captured(x), x * 2)
     thread.join()
+
+
+def test_numbers_that_another_thread_draws():
+    """A call that draws nothing leaves the generator to others, while it is recorded and checked, too."""
+    drawn, stop = [], threading.Event()
+
+    def draw():
+        while not stop.is_set() and len(drawn) < 20000:
+            drawn.append(torch.randint(1 << 62, ()).item())
+
+    w = torch.ones(8, requires_grad=True)
+
+    def step(x):
+        loss = (w * x).sin().sum()
+        loss.backward()
+        return loss.detach()
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    for _ in range(40):
+        captured = shunt_torch.capture(step, check="always")
+        for _ in range(6):
+            captured(torch.ones(8))
+        assert replays(captured) == 3, captured.explain()
+    stop.set()
+    thread.join()
+    assert len(set(drawn)) == len(drawn) > 0
+
+
+def test_checks_while_other_threads_call():
+    total = torch.zeros(4)
+
+    def step(x):
+        total.add_(x)
+        return total * 2
+
+    captured = shunt_torch.capture(step, check="always")
+    for _ in range(4):
+        captured(torch.ones(4))
+    errors = []
+
+    def work():
+        try:
+            for _ in range(300):
+                captured(torch.ones(4))
+        except shunt_torch.CheckFailed as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors and recordings(captured) > 0

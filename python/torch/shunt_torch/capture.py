@@ -18,7 +18,8 @@ from .guard import mismatch
 from .observe import Observed
 from .comparison import difference, made_of
 from .recorded_call import RecordedCall
-from .refusal import Refused, is_library_file
+from .recorder import other_threads
+from .refusal import Refused, shortened, user_frame
 
 _WARM_UP = 2  # calls that run as they are: optimisers make their state, and what is called is seen
 _ATTEMPTS = 3  # recordings that are refused before the function is left alone
@@ -41,11 +42,16 @@ class Captured:
         self._name = name or getattr(function, "__qualname__", type(function).__name__)
         self._numerics = numerics
         self._lock = threading.Lock()
+        self._made_by: Optional["Captured"] = None  # of a method of one object: the class's
+        self._holder = 0  # the thread that records or checks
+        self._beside: set = set()  # calls of the function by other threads meanwhile
+        self._besides = 0  # all that have begun
         self._recordings: list = []
         self.reset()
 
     def __call__(self, /, *args, **kwargs):
-        if _is_traced():  # by torch.compile, which then has the function itself
+        if self._is_off or _is_traced():  # by torch.compile, which then has the function itself
+            self._eager += 1
             return self._function(*args, **kwargs)
         out = _call(self._recordings, args, kwargs)
         return out if out is not _MISSED else self._missed(args, kwargs)
@@ -57,12 +63,27 @@ class Captured:
         return Captured(copy.deepcopy(self._function, memo), self._numerics, self._check, self._max, self._hooks, self._name)
 
     def __reduce__(self) -> Any:
+        if self._made_by is not None:
+            return getattr, (self._function.__self__, self._function.__name__)
         if isinstance(self._function, types.FunctionType):
             return self._function.__qualname__  # found again by its name, as functions are
         return Captured, (self._function, self._numerics, self._check, self._max, self._hooks, self._name)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else types.MethodType(self, instance)
+        """As a method: a capture for each object, which lives in the object, as long as it does."""
+        if instance is None:
+            return self
+        attributes = getattr(instance, "__dict__", None)
+        if type(attributes) is not dict:
+            return types.MethodType(self, instance)
+        key = f"_shunt_torch {getattr(self._function, '__qualname__', '')}"
+        bound = attributes.get(key)
+        # An object that was copied has another one's.
+        if type(bound) is not Captured or bound._made_by is not self or bound._function.__self__ is not instance:
+            bound = Captured(types.MethodType(self._function, instance), self._numerics, self._check, self._max, self._hooks, self._name)
+            bound._made_by = self
+            attributes[key] = bound
+        return bound
 
     def reset(self) -> None:
         """Forgets all recordings and refusals: the next calls warm up and record again."""
@@ -73,6 +94,7 @@ class Captured:
         self._next_attempt = _WARM_UP
         self._refusal: Optional[Refused] = None
         self._given_up = ""
+        self._is_off = False  # nothing is to be replayed, ever
         self._misses: list[str] = []
         self._eager = 0
 
@@ -84,18 +106,40 @@ class Captured:
     # --- calls that no recording answers ---
 
     def _missed(self, args: tuple, kwargs: dict) -> Any:
-        if not _enabled() or self._given_up or _C.surroundings_refusal():
-            self._eager += 1
-            return self._function(*args, **kwargs)
-        if not self._lock.acquire(blocking=False):  # another thread records, or this one, further out
-            return self._function(*args, **kwargs)
+        # The lock is held where another thread records or checks, or this one, further out.
+        if not _enabled() or _C.surroundings_refusal() or not self._lock.acquire(blocking=False):
+            return self._run_beside(args, kwargs)
+        self._holder = threading.get_ident()
         try:
             due = self._due(args, kwargs)
             if due is not None:
                 return self._checked(due[0], due[1], args, kwargs)
+            if self._given_up:
+                return self._run(args, kwargs)
             return self._not_replayed(args, kwargs)
         finally:
+            self._holder = 0
             self._lock.release()
+
+    def _run(self, args: tuple, kwargs: dict) -> Any:
+        self._eager += 1
+        return self._function(*args, **kwargs)
+
+    def _run_beside(self, args: tuple, kwargs: dict) -> Any:
+        """The same, so that a check in another thread knows."""
+        if self._holder == threading.get_ident():
+            return self._run(args, kwargs)
+        call = object()
+        self._besides += 1
+        self._beside.add(call)
+        try:
+            return self._run(args, kwargs)
+        finally:
+            self._beside.discard(call)
+
+    def _others(self) -> tuple:
+        """Changes where other threads call the function, or have it replayed."""
+        return self._besides, len(self._beside), [r.runs for r in self._recordings]
 
     def _due(self, args: tuple, kwargs: dict) -> Optional[tuple]:
         for recording in self._recordings:
@@ -111,32 +155,34 @@ class Captured:
             difference = self._recordings[0].difference(args, kwargs, self._describe(self._recordings[0]))
             self._misses = [*self._misses[-7:], difference or "a value that was read in the middle was another one"]
         if self._calls <= self._next_attempt and not self._recordings:
-            self._eager += 1
             if not self._attempts:
                 self._observed = Observed()  # what the call before did once, to prepare itself, is of no later one
             with self._observed.watching():
-                return self._function(*args, **kwargs)
+                return self._run(args, kwargs)
         if len(self._recordings) >= self._max:
             self._give_up(f"it was recorded {self._max} times (max_recordings), and no recording fits; the last guard that failed: "
                           f"{self._misses[-1]}. Pass what changes as an argument, and numbers as tensors: to optimisers a tensor lr with "
                           "fused=True (SGD, Adam, AdamW, Adagrad)")
-            return self._function(*args, **kwargs)
+            return self._run(args, kwargs)
         return self._record(args, kwargs)
 
     def _record(self, args: tuple, kwargs: dict) -> Any:
-        call = RecordedCall(self._function, args, kwargs, self._observed, self._hooks, self._numerics)
         self._eager += 1
+        others = self._others()
+        call = RecordedCall(self._function, args, kwargs, self._observed, self._hooks, self._numerics)
         if call.recording is not None:
             self._facts[id(call.recording)] = call
             call.recording.check_at = 2**64 - 1 if self._check == "never" or (call.foreign and self._check != "always") else 0
             self._recordings = [call.recording, *self._recordings]
         else:
+            call.refusal.retry |= others != self._others()
             self._refuse(call.refusal)
         result, call.result = call.result, None
         return result
 
     def _refuse(self, refusal: Refused) -> None:
-        self._refusal = refusal
+        self._refusal = refusal.with_traceback(None)  # which holds the call, through objects that no garbage collector sees
+        refusal.__context__ = None
         self._attempts += 1
         self._next_attempt = self._calls + (1 if refusal.retry and self._attempts < _ATTEMPTS else 4 * self._attempts)
         if self._attempts >= 2 * _ATTEMPTS or (not refusal.retry and self._attempts >= 2):
@@ -144,6 +190,7 @@ class Captured:
 
     def _give_up(self, why: str) -> None:
         self._given_up = why
+        self._is_off = not self._recordings
         _warn(f"shunt_torch: {self._name} runs as it does without capture: {why}")
 
     def _describe(self, recording: Any) -> Callable[[int], str]:
@@ -153,42 +200,51 @@ class Captured:
             difference = mismatch(guards[i])
             if difference is None:
                 return f"{guards[i].path} was another one"
-            return f"{guards[i].path}: expected {_short(difference[0])}, got {_short(difference[1])}"
+            return f"{guards[i].path}: expected {shortened(difference[0])}, got {shortened(difference[1])}"
         return describe
 
     # --- checks ---
 
     def _checked(self, recording: Any, inputs: list, args: tuple, kwargs: dict) -> Any:
-        """The recording on copies, then the function for real, whose results and effects stand."""
+        """The recording on copies, then the function for real, whose results and effects stand. Put off while other threads call it."""
+        if self._beside:
+            return self._run(args, kwargs)
         call = self._facts[id(recording)]
-        named = list(zip(call.paths, inputs))
-        copies = _C.copy_inputs(inputs)
-        generator = torch.default_generator.get_state()
-        versions = [0 if t.is_inference() else t._version for t in inputs]
         recording.runs += 1
         recording.check_at = self._next_check(recording.runs)
+        others = self._others()
+        named = list(zip(call.paths, inputs))
+        copies = _C.copy_inputs(inputs)
+        # Numbers that the replay draws are drawn again. Where it draws none, other threads may go on drawing.
+        draws = recording.program.draws
+        generator = torch.default_generator.get_state()
+        versions = [0 if t.is_inference() else t._version for t in inputs]
         error = None
         if self._numerics == "fast" and recording.has_plan:
-            return self._checked_fast(recording, copies, generator, args, kwargs)
+            return self._checked_fast(recording, copies, generator if draws else None, args, kwargs)
         try:
             complete, *replayed = recording.replay(copies)
         except Exception as e:
             complete, error = False, e
-        drawn = torch.default_generator.get_state()
-        torch.default_generator.set_state(generator)
+        drawn = torch.default_generator.get_state() if draws else generator
+        if draws:
+            torch.default_generator.set_state(generator)
         result = self._function(*args, **kwargs)
+        if others != self._others():
+            recording.check_at = recording.runs
+            return result
         if error is not None:
-            return self._differs(recording, f"{type(error).__name__}, {_short(str(error))}, which the function doesn't raise", result)
+            return self._differs(recording, f"{type(error).__name__}, {shortened(str(error))}, which the function doesn't raise", result)
         if not complete:
             return result  # a value was read that is another one: the function ran, as it does then
         try:
             what = difference(replayed, made_of(call.template, result, inputs), copies, named)
         except ValueError:
-            what = f"the result has another structure, {_short(result)}"
+            what = f"the result has another structure, {shortened(result)}"
         for (path, tensor), before, grown in zip(named, versions, call.versions_grown):
             if not what and not tensor.is_inference() and tensor._version - before != grown:
                 what = f"the version of {path} grew by {tensor._version - before} instead of {grown}"
-        if not what and not torch.equal(drawn, torch.default_generator.get_state()):
+        if not what and not other_threads() and not torch.equal(drawn, torch.default_generator.get_state()):
             what = "the generator's state"
         if not what and call.state.first_failed() >= 0:
             what = self._describe(recording)(call.state.first_failed())
@@ -205,7 +261,8 @@ class Captured:
             what = recording.check_operators(copies)
         except Exception:  # an operator throws for these values, as it will in the function, where it belongs
             what = ""
-        torch.default_generator.set_state(generator)
+        if generator is not None:
+            torch.default_generator.set_state(generator)
         result = self._function(*args, **kwargs)
         return self._differs(recording, what, result) if what else result
 
@@ -214,6 +271,7 @@ class Captured:
         if self._check == "always":
             raise CheckFailed(message)
         self._given_up = difference
+        self._is_off = not self._recordings
         _warn(message + "; it runs as it does without capture from now on. Please report it")
 
     def _next_check(self, runs: int) -> int:
@@ -252,16 +310,11 @@ def capture(function: Optional[Callable] = None, *, numerics: str = "exact", che
 
 def _warn(message: str) -> None:
     """Warns of the line of the user's code that is running."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and is_library_file(frame.f_code.co_filename):
+    frame, level, users = sys._getframe(1), 2, user_frame(sys._getframe(1))
+    while frame.f_back is not None and frame is not users:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, stacklevel=level)
 
 
 def _enabled() -> bool:
     return os.environ.get("SHUNT_TORCH", "1") != "0"
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."

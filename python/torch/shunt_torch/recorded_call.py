@@ -15,8 +15,8 @@ from .guard import MISSING, Guard, is_value, mismatch
 from .kept_values import Guarded
 from .library_state import guards, hooks_of, outside_autocast
 from .observe import Observed
-from .recorder import Recorder, is_plain, refuse_unusable
-from .refusal import Refused
+from .recorder import Recorder, is_plain, other_threads, refuse_unusable
+from .refusal import Refused, shortened
 from .results import Results
 from .walk import Walk, walk
 
@@ -68,7 +68,8 @@ class RecordedCall:
         arguments = _C.Arguments(args, kwargs, is_value)
         for path, tensor in arguments.tensors:
             _refuse_argument(path, tensor)
-        self.walked = walked = self._walk([("", function), *arguments.objects, *_classes(args, kwargs)], arguments.tensors, observed)
+        classes = _classes(args, kwargs)
+        self.walked = walked = self._walk([("", function), *arguments.objects, *classes], arguments.tensors, observed)
         # A tensor may be in several places, of which a later call may find others in some: each is an input.
         self.inputs = list(arguments.tensors)
         captured, grad_of = [], []
@@ -185,12 +186,16 @@ class RecordedCall:
         self._compare_replay(results)
 
     def _allow_offsets(self, results: Results) -> None:
-        """Of arguments alone on their storages, at which nothing looks but from where they begin."""
+        """Of arguments at which nothing looks but from where they begin, alone on their storages or among others that are read alone."""
         storages = [_C.key_of(t)[0] for _, t in self.inputs]
         absolute = self.recorder.absolute | {_C.key_of(t)[0] for t in results.made}
         for i in range(len(self.arguments.tensors)):
-            if storages.count(storages[i]) == 1 and storages[i] not in absolute:
-                self.recording.allow_offset(i)
+            is_shared = storages.count(storages[i]) > 1
+            if storages[i] not in absolute and not (is_shared and storages[i] in self.recorder.writes):
+                self.recording.allow_offset(i, is_shared)
+        for i, storage in enumerate(storages):
+            if storage in self.recorder.absolute:  # a view by as_strided() may go beyond the tensor
+                self.recording.need_storage(i)
 
     def _compare_state(self) -> None:
         failed = self.state.first_failed()
@@ -252,7 +257,8 @@ class RecordedCall:
                 return
             if not last:
                 gc.collect()
-        raise Refused("a tensor that the call made, or a view of one from outside, outlives it in a place that can't be named: return it")
+        raise Refused("a tensor that the call made, or a view of one from outside, outlives it in a place that can't be named: return it, and "
+                      "detach() results whose graph holds it")
 
     def _expected_uses(self, handle: Any, explained: Any) -> int:
         # The handles themselves: the recorder's, and of an input's storage one more.
@@ -280,10 +286,17 @@ class RecordedCall:
         (complete, *replayed), drawn = self._on_generator(lambda: (self.recording.replay(copies, plain), torch.default_generator.get_state()))
         if not complete:
             return "a value that was read is another one"
-        return difference(replayed, results.made, copies, self.inputs) or ("" if torch.equal(drawn, after) else "the generator's state")
+        # A call that draws nothing leaves the generator alone, and so does its replay, but other threads need not.
+        draws = self.recording.program.draws
+        changed = not torch.equal(drawn if draws else self.generator, after) and (draws or not other_threads())
+        if changed and other_threads():
+            raise Refused("another thread drew random numbers from PyTorch's generator while the call was recorded", retry=True)
+        return difference(replayed, results.made, copies, self.inputs) or ("the generator's state" if changed else "")
 
     def _on_generator(self, run: Callable) -> Any:
         """Runs with the generator's state of before the call, and puts back that of after it."""
+        if not self.recording.program.draws:
+            return run()
         after = torch.default_generator.get_state()
         torch.default_generator.set_state(self.generator)
         try:
@@ -300,6 +313,8 @@ def _classes(args: tuple, kwargs: dict) -> list[tuple[str, type]]:
         value = todo.pop()
         if isinstance(value, (tuple, list, dict)):
             todo += [*value, *value.values()] if isinstance(value, dict) else value
+        if isinstance(value, tuple) and _C.has_attributes(value):
+            raise Refused(f"a {type(value).__qualname__} among the arguments has attributes, which another call's need not have")
         if isinstance(value, enum.Enum) or isinstance(value, tuple) and type(value) is not tuple:
             found.setdefault(type(value), type(value).__qualname__)
     return [(name, kind) for kind, name in found.items()]
@@ -329,5 +344,4 @@ def _refuse_argument(path: str, tensor: torch.Tensor) -> None:
 
 
 def _short(value: Any) -> str:
-    text = "nothing" if value is MISSING else repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    return "nothing" if value is MISSING else shortened(value)

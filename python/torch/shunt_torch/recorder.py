@@ -9,6 +9,7 @@ neither an input's nor made by a recorded operator is refused, since a replay wo
 from __future__ import annotations
 
 import sys
+import threading
 from typing import Any, Callable, Iterator, Optional
 
 import torch
@@ -19,8 +20,6 @@ from .error_handlers import positions
 from .library_state import users_kernels
 from .refusal import Refused, from_optimizer, user_line
 
-# Arguments that an operator writes though its schema doesn't say so, by position.
-_UNANNOTATED_WRITES = {"aten::native_batch_norm": (3, 4), "aten::miopen_batch_norm": (3, 4), "aten::cudnn_batch_norm": (3, 4)}
 # Operators to which it matters where in its storage a tensor begins.
 _ABSOLUTE = ("aten::as_strided", "aten::as_strided_", "aten::as_strided_copy", "aten::as_strided_scatter", "aten::view", "aten::view_copy",
              "aten::view_as_complex", "aten::view_as_complex_copy", "aten::set_")
@@ -181,7 +180,7 @@ class Recorder:
                 raise Refused(f"{schema.name} draws from a generator of its own", user_line())
             if argument.alias_info is not None and argument.alias_info.is_write:
                 written += value if isinstance(value, (list, tuple)) else [value]
-        for i in _UNANNOTATED_WRITES.get(schema.name, ()):
+        for i in _C.unannotated_writes(schema.name):
             if args[5] and args[i] is not None:  # in training
                 written.append(args[i])
         written = [t for t in written if isinstance(t, torch.Tensor)]
@@ -326,7 +325,7 @@ class Recorder:
 
     def _is_late(self) -> bool:
         """Whether memory from outside was written or numbers were drawn: then a run can't be left any more."""
-        return self.touched or not torch.equal(torch.default_generator.get_state(), self.generator)
+        return self.touched or not (other_threads() or torch.equal(torch.default_generator.get_state(), self.generator))
 
     def _read(self, name: str, value: Any) -> None:
         optimizer = from_optimizer()
@@ -339,6 +338,11 @@ class Recorder:
         if self._is_late():
             raise Refused(f"{what} {_TOO_LATE}", user_line())
         self.program.expect(value)
+
+
+def other_threads() -> bool:
+    """Whether there are other threads of Python's, which may draw from PyTorch's generator."""
+    return threading.active_count() > 1
 
 
 def refuse_unusable(what: str, tensor: torch.Tensor, where: Callable[[], str] = str) -> None:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import sysconfig
+from types import FrameType
+from typing import Any, Optional
 
 import torch
 
 _OWN = tuple(os.path.dirname(os.path.abspath(f)) + os.sep for f in (torch.__file__, __file__))
+_STANDARD = sysconfig.get_path("stdlib") + os.sep
+_INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib")})
 
 
 class Refused(Exception):
@@ -25,11 +30,26 @@ def is_library_file(filename: str) -> bool:
     return filename.startswith(_OWN) or filename.startswith("<frozen ")
 
 
+def user_frame(frame: Optional[FrameType]) -> Optional[FrameType]:
+    """The innermost frame that isn't in PyTorch, this package or Python's standard library."""
+    while frame is not None and (is_library_file(frame.f_code.co_filename) or _is_standard(frame.f_code.co_filename)):
+        frame = frame.f_back
+    return frame
+
+
+def _is_standard(filename: str) -> bool:
+    return filename.startswith(_STANDARD) and not filename.startswith(_INSTALLED)
+
+
+def shortened(value: Any) -> str:
+    """What repr() says of a value, in one line of at most 80 characters."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
 def user_line() -> str:
     """Where the user's code is that led here: "step.py:12 `loss.item()`"; empty where there is none."""
-    frame = sys._getframe(1)
-    while frame is not None and is_library_file(frame.f_code.co_filename):
-        frame = frame.f_back
+    frame = user_frame(sys._getframe(1))
     if frame is None:
         return ""
     file, line = frame.f_code.co_filename, frame.f_lineno

@@ -64,10 +64,19 @@ class Results:
             if type(value) is tuple:
                 # A pair that begins with a str would read as a literal.
                 return tuple(items)
-            return type(value)._make(items) if hasattr(value, "_make") else type(value)(items)
+            return self._named(value, items, path)
         if is_value(value):
             return ("literal", value)
         raise Refused(f"{path} is a {type(value).__name__}, and results have to be tensors, numbers, strings, None, tuples, lists and dicts")
+
+    @staticmethod
+    def _named(value: tuple, items: list, path: str) -> tuple:
+        """A named tuple, or one of torch.return_types. Other classes may make something else of their elements."""
+        kind = type(value)
+        made = kind._make(items) if hasattr(kind, "_make") else kind(items) if kind.__module__ == "torch.return_types" else ()
+        if type(made) is not kind or len(made) != len(items) or any(a is not b for a, b in zip(made, items)) or _C.has_attributes(value):
+            raise Refused(f"{path} is a {kind.__name__}, of which tuples, named tuples and torch.return_types can be results")
+        return made
 
     def _tensor(self, tensor: torch.Tensor, path: str) -> int:
         if id(tensor) in self._inputs:

@@ -3,6 +3,7 @@
 #include "recording.h"
 #include "self_test.h"
 #include "tensors.h"
+#include "traversal.h"
 #include "values.h"
 
 #include <shunt/version.h>
@@ -84,23 +85,25 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("exit", &OperatorHook::exit);
   py::class_<GradWatch>(m, "GradWatch").def(py::init<std::vector<at::Tensor>>()).def("changes", &GradWatch::changes);
   py::class_<Slot>(m, "Slot").def(py::init<int64_t>()).def_readonly("index", &Slot::index);
-  py::class_<Arguments, std::shared_ptr<Arguments>>(m, "Arguments")
+  py::class_<Arguments>(m, "Arguments", isTraversed<Arguments>())
       .def(py::init<const py::tuple&, const py::dict&, const py::function&>())
       .def_property_readonly("tensors", &Arguments::tensors)
       .def_property_readonly("objects", &Arguments::objects)
       .def("forget_tensors", &Arguments::forgetTensors)
       .def("difference", &Arguments::difference);
-  py::class_<Result, std::shared_ptr<Result>>(m, "Result").def(py::init<const py::object&>());
-  py::class_<StateGuards, std::shared_ptr<StateGuards>>(m, "StateGuards")
+  py::class_<Result>(m, "Result", isTraversed<Result>()).def(py::init<const py::object&>());
+  py::class_<StateGuards>(m, "StateGuards", isTraversed<StateGuards>())
       .def(py::init<const py::list&, py::object>())
       .def("first_failed", &StateGuards::firstFailed)
       .def("__len__", &StateGuards::size);
+  m.def("unannotated_writes", &unannotatedWrites);
   py::class_<Program>(m, "Program")
       .def("add_input", &Program::addInput)
       .def("call", &Program::call)
       .def("expect", &Program::expect)
       .def("touch", &Program::touch)
       .def("draw", &Program::draw)
+      .def_property_readonly("draws", &Program::draws)
       .def_property_readonly("draws_while_harmless", &Program::drawsWhileHarmless)
       .def("wrote", &Program::wrote)
       .def("assign_grad", &Program::assignGrad)
@@ -108,8 +111,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("finish", &Program::finish)
       .def("describe", &Program::describe)
       .def("__len__", &Program::steps);
-  py::class_<Recording, std::shared_ptr<Recording>>(m, "Recording")
-      .def(py::init<std::shared_ptr<Arguments>, std::shared_ptr<StateGuards>, py::list, std::vector<int64_t>>())
+  py::class_<Recording>(m, "Recording", isTraversed<Recording>())
+      .def(py::init<py::object, py::object, const py::list&, std::vector<int64_t>>())
       .def_property_readonly("program", &Recording::program, py::return_value_policy::reference_internal)
       .def("set_versions", &Recording::setVersions)
       .def("set_result", &Recording::setResult)
@@ -117,6 +120,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("look", &Recording::look)
       .def("changed_surroundings", &Recording::changedSurroundings)
       .def("allow_offset", &Recording::allowOffset)
+      .def("need_storage", &Recording::needStorage)
       .def("difference", &Recording::difference)
       .def("inputs_of", &Recording::inputsOf)
       .def("replay", &Recording::replay, py::arg("inputs"), py::arg("plain") = false)

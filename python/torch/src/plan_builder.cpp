@@ -92,14 +92,37 @@ void Plan::Builder::use(int64_t slot, size_t step) {
   s.last = std::max(s.last, step);
 }
 
+// For each slot the input that moves in its storage by itself and whose memory it shows, or -1.
+std::vector<int64_t> Plan::Builder::movingInputs() const {
+  std::vector<int64_t> out(trace_.size(), -1);
+  std::set<const void*> storages;
+  const auto storageOf = [&](int64_t slot) -> const void* {
+    const at::Tensor& t = trace_[static_cast<size_t>(slot)];
+    return t.defined() && t.has_storage() ? t.storage().unsafeGetStorageImpl() : nullptr;
+  };
+  for (const int64_t input : program_.moving_) {
+    out[static_cast<size_t>(input)] = input;
+    storages.insert(storageOf(input));
+  }
+  if (storages.empty()) return out;
+  for (size_t i = 0; i < program_.steps_.size(); ++i) {
+    const std::vector<int64_t> sources = program_.slotsOf(i);
+    for (const int64_t slot : program_.resultsOf(i))
+      if (slot >= 0 && !sources.empty() && storages.contains(storageOf(slot)))
+        out[static_cast<size_t>(slot)] = out[static_cast<size_t>(sources[0])];
+  }
+  return out;
+}
+
 std::string Plan::Builder::build() {
-  std::unordered_map<const void*, int32_t> numbers;
+  const std::vector<int64_t> moving = movingInputs();
+  std::map<std::pair<const void*, int64_t>, int32_t> numbers;
   for (size_t i = 0; i < trace_.size(); ++i) {
     Slot slot;
     if (trace_[i].defined()) {
       if (!trace_[i].has_storage() || !trace_[i].device().is_cpu()) return "a tensor without memory on the CPU";
       const c10::StorageImpl* const s = trace_[i].storage().unsafeGetStorageImpl();
-      const auto [it, is_new] = numbers.try_emplace(s, static_cast<int32_t>(plan_.storages_.size()));
+      const auto [it, is_new] = numbers.try_emplace({s, moving[i]}, static_cast<int32_t>(plan_.storages_.size()));
       if (is_new) {
         Storage storage;
         storage.bytes = s->nbytes();
@@ -171,9 +194,12 @@ bool Plan::Builder::isWritten(int64_t slot) const {
   if (plan_.storages_[static_cast<size_t>(storage)].kind != Storage::Kind::kInside) return true;
   for (const Program::Step& s : program_.steps_) {
     if (s.kind != Program::Kind::kCall) continue;
+    const std::vector<size_t> unannotated = unannotatedWrites(s.op->schema().name());
     for (size_t i = 0; i < s.arguments.size(); ++i) {
       const auto* const alias = s.op->schema().arguments()[i].alias_info();
-      if (alias == nullptr || !alias->isWrite()) continue;
+      if ((alias == nullptr || !alias->isWrite()) &&
+          std::find(unannotated.begin(), unannotated.end(), i) == unannotated.end())
+        continue;
       for (const int64_t other : s.arguments[i].slots)
         if (other >= 0 && plan_.slots_[static_cast<size_t>(other)].storage == storage) return true;
     }

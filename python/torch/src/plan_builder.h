@@ -21,6 +21,7 @@ class Plan::Builder {
   bool fits(const c10::OperatorHandle& out, size_t step, const std::vector<int64_t>& results) const;
   /// Whether a slot's memory is written again after it was made, or leaves.
   bool isWritten(int64_t slot) const;
+  std::vector<int64_t> movingInputs() const;
   void fuse();
   void makeGroup(const std::vector<size_t>& members);
   void layOut();

@@ -63,6 +63,13 @@ const char* elementOf(const std::string& name, const std::string& overload) {
 
 }  // namespace
 
+std::vector<size_t> unannotatedWrites(const std::string& name) {
+  // Mean and variance that run along.
+  if (name == "aten::native_batch_norm" || name == "aten::miopen_batch_norm" || name == "aten::cudnn_batch_norm")
+    return {3, 4};
+  return {};
+}
+
 Program::Argument Program::argumentOf(const c10::Argument& schema, const py::handle& value) const {
   const auto indexOf = [](const py::handle& o) {
     if (o.is_none()) return int64_t{-1};
@@ -116,6 +123,7 @@ std::vector<int64_t> Program::call(const std::string& name, const std::string& o
       out.push_back(s.results.back().back());
     }
   }
+  s.effects = std::exchange(next_, {});
   steps_.push_back(std::move(s));
   return out;
 }
@@ -134,8 +142,14 @@ void Program::assignGrad(int64_t input, std::optional<int64_t> slot) {
 }
 
 int64_t Program::writesBefore(size_t step, int64_t input) const {
-  return std::count_if(writes_.begin(), writes_.end(),
-                       [&](const auto& w) { return w.first < step && w.second == input; });
+  int64_t out = 0;
+  for (size_t i = 0; i < step; ++i)
+    out += std::count(steps_[i].effects.writes.begin(), steps_[i].effects.writes.end(), input);
+  return out;
+}
+
+bool Program::draws() const {
+  return std::any_of(steps_.begin(), steps_.end(), [](const Step& s) { return s.effects.draws; });
 }
 
 void Program::addOutput(int64_t slot) { outputs_.push_back(slot); }
@@ -156,10 +170,11 @@ std::vector<int64_t> Program::resultsOf(size_t step) const {
 
 void Program::finish(const std::vector<int64_t>& views) {
   // Grads are assigned as late as can be: a run that ends before that has changed nothing.
-  const auto end = steps_.begin() + static_cast<ptrdiff_t>(touched_at_.value_or(steps_.size()));
+  const auto end = std::find_if(steps_.begin(), steps_.end(), [](const Step& s) { return s.effects.touches; });
   const auto assigned =
       std::stable_partition(steps_.begin(), end, [](const Step& s) { return s.kind != Kind::kAssignGrad; });
   harmless_ = static_cast<size_t>(assigned - steps_.begin());
+  draws_while_harmless_ = std::any_of(steps_.begin(), assigned, [](const Step& s) { return s.effects.draws; });
   std::vector<bool> is_view(slots_, false), seen(slots_, false);
   for (const int64_t v : views) is_view[static_cast<size_t>(v)] = true;
   for (const int64_t o : outputs_) seen[static_cast<size_t>(o)] = true;

@@ -19,6 +19,9 @@
 
 namespace shunt_torch {
 
+/// Which arguments, by position, an operator writes in training though its schema doesn't say so.
+std::vector<size_t> unannotatedWrites(const std::string& name);
+
 /// Stands for a slot in the arguments of Program::call.
 struct Slot {
   int64_t index;
@@ -43,19 +46,19 @@ class Program {
   /// before are assigned after this.
   void expect(bool value);
   /// From the operator that is added next on, memory from outside is written or numbers are drawn.
-  void touch() {
-    if (!touched_at_) touched_at_ = steps_.size();
-  }
+  void touch() { next_.touches = true; }
   /// The operator that is added next draws numbers.
-  void draw() {
-    if (!draws_at_) draws_at_ = steps_.size();
-  }
+  void draw() { next_.draws = true; }
+  /// Whether a run draws numbers.
+  bool draws() const;
   /// Whether numbers may have been drawn where a run ends early without having changed anything else.
-  bool drawsWhileHarmless() const { return draws_at_ && *draws_at_ < harmless_; }
+  bool drawsWhileHarmless() const { return draws_while_harmless_; }
   /// The operator that is added next writes the storage of this input.
-  void wrote(int64_t input) { writes_.emplace_back(steps_.size(), input); }
+  void wrote(int64_t input) { next_.writes.push_back(input); }
   /// How often steps before this one write it.
   int64_t writesBefore(size_t step, int64_t input) const;
+  /// An input that is read alone, and may lie anywhere in a storage that it shares with others.
+  void addMoving(int64_t input) { moving_.push_back(input); }
   /// Steps at the beginning that change nothing outside: where one of them throws, the call can begin again.
   size_t harmlessSteps() const { return harmless_; }
   /// Gives input `input` the grad in this slot, or None.
@@ -101,6 +104,10 @@ class Program {
     c10::IValue literal = {};
     std::vector<int64_t> slots = {};  // -1: None
   };
+  struct Effects {
+    bool touches = false, draws = false;
+    std::vector<int64_t> writes = {};  // the first input on each storage
+  };
   struct Step {
     Kind kind;
     std::string name, where;
@@ -112,14 +119,15 @@ class Program {
     bool as_eager = false;          // a view for outside
     bool grad_mode = true;          // when it was recorded: views and operators of others ask for it
     int64_t input = -1, slot = -1;  // of kAssignGrad
+    Effects effects = {};           // on what is outside
   };
   Argument argumentOf(const c10::Argument& schema, const py::handle& value) const;
   int64_t newSlot() { return static_cast<int64_t>(slots_++); }
   std::vector<Step> steps_;
-  std::vector<int64_t> outputs_;
+  std::vector<int64_t> outputs_, moving_;
   size_t inputs_ = 0, slots_ = 0, harmless_ = 0;
-  std::optional<size_t> touched_at_, draws_at_;
-  std::vector<std::pair<size_t, int64_t>> writes_;  // (step, input)
+  bool draws_while_harmless_ = false;
+  Effects next_;  // of the operator that is added next
 };
 
 }  // namespace shunt_torch

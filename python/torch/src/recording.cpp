@@ -36,8 +36,7 @@ class GeneratorState {
 
 }  // namespace
 
-Recording::Recording(std::shared_ptr<Arguments> arguments, std::shared_ptr<StateGuards> state, py::list captured,
-                     std::vector<int64_t> grad_of)
+Recording::Recording(py::object arguments, py::object state, const py::list& captured, std::vector<int64_t> grad_of)
     : arguments_(std::move(arguments)),
       state_(std::move(state)),
       grad_of_(std::move(grad_of)),
@@ -45,9 +44,12 @@ Recording::Recording(std::shared_ptr<Arguments> arguments, std::shared_ptr<State
   for (const py::handle& t : captured) captured_.push_back(py::reinterpret_borrow<py::object>(t));
 }
 
-bool hasAttributes(PyObject* o) {
-  PyObject** const dict = _PyObject_GetDictPtr(o);
-  return dict != nullptr && *dict != nullptr && PyDict_GET_SIZE(*dict) != 0;
+int Recording::traverse(visitproc visit, void* arg) const {
+  Py_VISIT(arguments_.object());
+  Py_VISIT(state_.object());
+  Py_VISIT(result_.object());
+  for (const py::object& o : captured_) Py_VISIT(o.ptr());
+  return 0;
 }
 
 void Recording::addFreedGraph(size_t output, std::string name, std::string message) {
@@ -161,7 +163,7 @@ PyObject* Recording::call(PyObject* args, PyObject* kwargs) {
   bump(std::nullopt);
   for (const Freed& f : freed_) setFreedGraph(made[f.output], f.name, f.message);
   ++runs;
-  return result_->build(made, objects).release().ptr();
+  return result_->build(made, objects, inputs).release().ptr();
 }
 
 std::string Recording::difference(const py::tuple& args, const py::dict& kwargs, const py::function& describe_state) {

@@ -12,19 +12,16 @@
 
 namespace shunt_torch {
 
-/// Whether attributes of a Python object were set, which code may read.
-bool hasAttributes(PyObject* o);
-
 class Recording {
  public:
   /// `captured`: the tensors found in places of the function's, which become inputs behind those of the arguments; each
   /// has the input whose grad it is, or -1: such a one is read from there in each call.
-  Recording(std::shared_ptr<Arguments> arguments, std::shared_ptr<StateGuards> state, py::list captured,
-            std::vector<int64_t> grad_of);
+  /// `arguments` and `state`: an Arguments and a StateGuards.
+  Recording(py::object arguments, py::object state, const py::list& captured, std::vector<int64_t> grad_of);
   Program& program() { return program_; }
   /// What an input's version grows by in a call.
   void setVersions(std::vector<int64_t> versions) { versions_ = std::move(versions); }
-  void setResult(std::shared_ptr<Result> result) { result_ = std::move(result); }
+  void setResult(py::object result) { result_ = Owned<Result>(std::move(result)); }
   /// Output `output` comes back with a graph that was freed.
   void addFreedGraph(size_t output, std::string name, std::string message);
   /// Taken before the call is recorded. `history`: whether what autograd and Python know of inputs matters. False where
@@ -33,8 +30,13 @@ class Recording {
 
   /// Which mode or setting isn't what it was before the call was recorded.
   std::string changedSurroundings() const { return surroundings_.difference(Surroundings::now()); }
-  /// An argument may begin anywhere in its storage: minibatches are slices.
-  void allowOffset(size_t input) { tensors_[input].allowOffset(); }
+  /// An argument may begin anywhere in its storage: minibatches are slices. `is_shared`: others lie there, too.
+  void allowOffset(size_t input, bool is_shared) {
+    tensors_[input].allowOffset();
+    if (is_shared) program_.addMoving(static_cast<int64_t>(input));
+  }
+  /// Its storage is looked at beyond what the tensor shows.
+  void needStorage(size_t input) { tensors_[input].needStorage(); }
 
   /// The result of a call; missed() where a guard doesn't hold or a check is due. `kwargs` may be null.
   PyObject* call(PyObject* args, PyObject* kwargs);
@@ -58,14 +60,29 @@ class Recording {
   bool hasPlan() const { return plan_ != nullptr; }
   py::list describe() const { return plan_ != nullptr ? plan_->describe() : program_.describe(); }
 
+  int traverse(visitproc visit, void* arg) const;
+
   uint64_t runs = 0;       // replays for calls
   uint64_t abandoned = 0;  // in the middle, by a value that was expected or an error
   uint64_t check_at = 0;   // the number of runs before the next check
 
  private:
   bool gather(PyObject* args, PyObject* kwargs, std::vector<PyObject*>& objects, std::vector<at::Tensor>& inputs) const;
-  std::shared_ptr<Arguments> arguments_;
-  std::shared_ptr<StateGuards> state_;
+  /// An object of Python's, which the garbage collector sees, and what it is in C++.
+  template <class T>
+  class Owned {
+   public:
+    Owned() = default;
+    explicit Owned(py::object object) : object_(std::move(object)), value_(object_.cast<T*>()) {}
+    const T* operator->() const { return value_; }
+    PyObject* object() const { return object_.ptr(); }
+
+   private:
+    py::object object_;
+    T* value_ = nullptr;
+  };
+  Owned<Arguments> arguments_;
+  Owned<StateGuards> state_;
   std::vector<py::object> captured_;
   std::vector<int64_t> grad_of_;
   Surroundings surroundings_;
@@ -80,7 +97,7 @@ class Recording {
   std::shared_ptr<Plan> plan_;
   Numerics numerics_ = Numerics::kExact;
   std::vector<int64_t> versions_;
-  std::shared_ptr<Result> result_;
+  Owned<Result> result_;
   struct Freed {
     size_t output;
     std::string name, message;

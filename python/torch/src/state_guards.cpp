@@ -90,6 +90,16 @@ StateGuards::StateGuards(const py::list& guards, py::object missing) : missing_(
   }
 }
 
+int StateGuards::traverse(visitproc visit, void* arg) const {
+  for (const Guard& g : guards_) {
+    Py_VISIT(g.owner.ptr());
+    Py_VISIT(g.key.ptr());
+    Py_VISIT(g.expected.ptr());
+  }
+  Py_VISIT(missing_.ptr());
+  return 0;
+}
+
 // --- dicts ---
 
 PyObject* StateGuards::find(const Guard& g, Py_ssize_t from, Py_ssize_t until) {

@@ -24,6 +24,7 @@ class StateGuards {
   /// The position of the first guard that doesn't hold, or -1. Runs no code of the user's.
   int64_t firstFailed() const;
   size_t size() const { return guards_.size(); }
+  int traverse(visitproc visit, void* arg) const;
 
  private:
   enum class Kind : uint8_t {

@@ -4,8 +4,12 @@
 
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <algorithm>
+
 namespace shunt_torch {
 namespace {
+
+constexpr size_t kMaxDepth = 100;
 
 std::string representation(PyObject* o) {
   const auto text = py::reinterpret_steal<py::object>(PyObject_Repr(o));
@@ -18,14 +22,44 @@ std::string representation(PyObject* o) {
   return out;
 }
 
-}  // namespace
-
-Arguments::Arguments(const py::tuple& args, const py::dict& kwargs, const py::function& is_value) {
-  roots_.push_back(build("args", args, is_value));
-  roots_.push_back(build("kwargs", kwargs, is_value));
+// Of the nodes of either class.
+template <class Node>
+int traverseNode(const Node& n, visitproc visit, void* arg) {
+  Py_VISIT(n.object.ptr());
+  for (const py::object& key : n.keys) Py_VISIT(key.ptr());
+  for (const Node& child : n.children)
+    if (const int stop = child.traverse(visit, arg)) return stop;
+  return 0;
 }
 
-Arguments::Node Arguments::build(const std::string& path, const py::handle& o, const py::function& is_value) {
+}  // namespace
+
+int Arguments::Node::traverse(visitproc visit, void* arg) const { return traverseNode(*this, visit, arg); }
+int Result::Node::traverse(visitproc visit, void* arg) const { return traverseNode(*this, visit, arg); }
+
+int Arguments::traverse(visitproc visit, void* arg) const {
+  for (const Node& n : roots_)
+    if (const int stop = n.traverse(visit, arg)) return stop;
+  for (const auto& [path, tensor] : tensors_) Py_VISIT(tensor.ptr());
+  for (const auto& [path, object] : objects_) Py_VISIT(object.ptr());
+  return 0;
+}
+
+Arguments::Arguments(const py::tuple& args, const py::dict& kwargs, const py::function& is_value) {
+  roots_.push_back(build("args", args, is_value, 0));
+  roots_.push_back(build("kwargs", kwargs, is_value, 0));
+  containers_.clear();
+}
+
+size_t Arguments::number(PyObject* container) {
+  containers_.push_back(container);
+  return static_cast<size_t>(std::find(containers_.begin(), containers_.end(), container) - containers_.begin());
+}
+
+Arguments::Node Arguments::build(const std::string& path, const py::handle& o, const py::function& is_value,
+                                 size_t depth) {
+  if (depth > kMaxDepth)
+    throw py::value_error("arguments are nested more than " + std::to_string(kMaxDepth) + " deep");
   const auto type = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(Py_TYPE(o.ptr())));
   if (THPVariable_Check(o.ptr())) {
     tensors_.emplace_back(path, py::reinterpret_borrow<py::object>(o));
@@ -34,16 +68,18 @@ Arguments::Node Arguments::build(const std::string& path, const py::handle& o, c
   const bool is_tuple = PyTuple_Check(o.ptr());
   if (is_tuple || PyList_CheckExact(o.ptr())) {
     Node n{is_tuple ? Kind::kTuple : Kind::kList, path, type};
+    if (!is_tuple) n.container = number(o.ptr());
     size_t i = 0;
     for (const py::handle& item : py::reinterpret_borrow<py::sequence>(o))
-      n.children.push_back(build(path + '[' + std::to_string(i++) + ']', item, is_value));
+      n.children.push_back(build(path + '[' + std::to_string(i++) + ']', item, is_value, depth + 1));
     return n;
   }
   if (PyDict_CheckExact(o.ptr())) {
     Node n{Kind::kDict, path, type};
+    n.container = number(o.ptr());
     for (const auto& [key, value] : py::reinterpret_borrow<py::dict>(o)) {
       n.keys.push_back(py::reinterpret_borrow<py::object>(key));
-      n.children.push_back(build(path + '[' + representation(key.ptr()) + ']', value, is_value));
+      n.children.push_back(build(path + '[' + representation(key.ptr()) + ']', value, is_value, depth + 1));
     }
     return n;
   }
@@ -53,13 +89,18 @@ Arguments::Node Arguments::build(const std::string& path, const py::handle& o, c
   return {Kind::kObject, path, object};
 }
 
-const Arguments::Node* Arguments::firstDifference(const Node& n, PyObject* got, std::vector<PyObject*>& tensors,
-                                                  PyObject** at) const {
-  *at = got;
+bool Arguments::isSameContainer(const Node& n, PyObject* got, Met& met) {
+  met.containers.push_back(got);
+  return std::find(met.containers.begin(), met.containers.end(), got) - met.containers.begin() ==
+         static_cast<ptrdiff_t>(n.container);
+}
+
+const Arguments::Node* Arguments::firstDifference(const Node& n, PyObject* got, Met& met) const {
+  met.at = got;
   switch (n.kind) {
     case Kind::kTensor:
       if (reinterpret_cast<PyObject*>(Py_TYPE(got)) != n.object.ptr()) return &n;
-      tensors.push_back(got);
+      met.tensors.push_back(got);
       return nullptr;
     case Kind::kValue:
       return isSameValue(got, n.object.ptr()) ? nullptr : &n;
@@ -70,23 +111,25 @@ const Arguments::Node* Arguments::firstDifference(const Node& n, PyObject* got, 
       if (reinterpret_cast<PyObject*>(Py_TYPE(got)) != n.object.ptr()) return &n;
       const auto size = static_cast<size_t>(PySequence_Fast_GET_SIZE(got));
       if (size != n.children.size()) return &n;
+      if (n.kind == Kind::kList ? !isSameContainer(n, got, met) : hasAttributes(got)) return &n;
       for (size_t i = 0; i < size; ++i)
         if (const Node* d =
-                firstDifference(n.children[i], PySequence_Fast_GET_ITEM(got, static_cast<Py_ssize_t>(i)), tensors, at))
+                firstDifference(n.children[i], PySequence_Fast_GET_ITEM(got, static_cast<Py_ssize_t>(i)), met))
           return d;
-      *at = got;
+      met.at = got;
       return nullptr;
     }
     case Kind::kDict: {
       if (!PyDict_CheckExact(got) || static_cast<size_t>(PyDict_GET_SIZE(got)) != n.children.size()) return &n;
+      if (!isSameContainer(n, got, met)) return &n;
       // The order, too: a program may run over it.
       Py_ssize_t where = 0;
       size_t i = 0;
       for (PyObject *key, *value; PyDict_Next(got, &where, &key, &value); ++i) {
-        if (!isSameValue(key, n.keys[i].ptr())) return *at = got, &n;
-        if (const Node* d = firstDifference(n.children[i], value, tensors, at)) return d;
+        if (!isSameValue(key, n.keys[i].ptr())) return met.at = got, &n;
+        if (const Node* d = firstDifference(n.children[i], value, met)) return d;
       }
-      *at = got;
+      met.at = got;
       return nullptr;
     }
   }
@@ -94,18 +137,19 @@ const Arguments::Node* Arguments::firstDifference(const Node& n, PyObject* got, 
 }
 
 bool Arguments::match(PyObject* args, PyObject* kwargs, std::vector<PyObject*>& tensors) const {
-  PyObject* at = nullptr;
-  if (firstDifference(roots_[0], args, tensors, &at) != nullptr) return false;
+  Met met{tensors};
+  if (firstDifference(roots_[0], args, met) != nullptr) return false;
   if (kwargs == nullptr) return roots_[1].children.empty();
-  return firstDifference(roots_[1], kwargs, tensors, &at) == nullptr;
+  return firstDifference(roots_[1], kwargs, met) == nullptr;
 }
 
 std::string Arguments::difference(const py::tuple& args, const py::dict& kwargs) const {
   std::vector<PyObject*> tensors;
-  PyObject* at = nullptr;
-  const Node* n = firstDifference(roots_[0], args.ptr(), tensors, &at);
-  if (n == nullptr) n = firstDifference(roots_[1], kwargs.ptr(), tensors, &at);
+  Met met{tensors};
+  const Node* n = firstDifference(roots_[0], args.ptr(), met);
+  if (n == nullptr) n = firstDifference(roots_[1], kwargs.ptr(), met);
   if (n == nullptr) return "";
+  PyObject* const at = met.at;
   const auto nameOf = [](PyObject* type) { return reinterpret_cast<PyTypeObject*>(type)->tp_name; };
   if (n->kind == Kind::kTensor)
     return n->path + ": expected a " + nameOf(n->object.ptr()) + ", got " + representation(at);
@@ -140,37 +184,40 @@ Result::Node Result::parse(const py::handle& e) {
   return n;
 }
 
-py::object Result::build(const std::vector<at::Tensor>& made, const std::vector<PyObject*>& inputs) const {
-  return build(root_, made, inputs);
+py::object Result::build(const std::vector<at::Tensor>& made, const std::vector<PyObject*>& objects,
+                         const std::vector<at::Tensor>& inputs) const {
+  return build(root_, {made, objects, inputs});
 }
 
-py::object Result::build(const Node& n, const std::vector<at::Tensor>& made, const std::vector<PyObject*>& inputs) {
+py::object Result::build(const Node& n, const Tensors& tensors) {
+  const auto index = static_cast<size_t>(n.index);
   switch (n.kind) {
     case Kind::kMade:
-      return py::reinterpret_steal<py::object>(THPVariable_Wrap(made[static_cast<size_t>(n.index)]));
+      return py::reinterpret_steal<py::object>(THPVariable_Wrap(tensors.made.at(index)));
     case Kind::kInput:
-      return py::reinterpret_borrow<py::object>(inputs[static_cast<size_t>(n.index)]);
+      if (PyObject* const object = tensors.objects.at(index)) return py::reinterpret_borrow<py::object>(object);
+      return py::reinterpret_steal<py::object>(THPVariable_Wrap(tensors.inputs.at(index)));
     case Kind::kLiteral:
       return n.object;
     case Kind::kTuple: {
       py::tuple out(n.children.size());
-      for (size_t i = 0; i < n.children.size(); ++i) out[i] = build(n.children[i], made, inputs);
+      for (size_t i = 0; i < n.children.size(); ++i) out[i] = build(n.children[i], tensors);
       return out;
     }
     case Kind::kNamedTuple: {
       py::tuple out(n.children.size());
-      for (size_t i = 0; i < n.children.size(); ++i) out[i] = build(n.children[i], made, inputs);
+      for (size_t i = 0; i < n.children.size(); ++i) out[i] = build(n.children[i], tensors);
       // torch.return_types take one sequence, collections.namedtuple its elements.
       return py::hasattr(n.object, "_make") ? n.object.attr("_make")(out) : n.object(out);
     }
     case Kind::kList: {
       py::list out(n.children.size());
-      for (size_t i = 0; i < n.children.size(); ++i) out[i] = build(n.children[i], made, inputs);
+      for (size_t i = 0; i < n.children.size(); ++i) out[i] = build(n.children[i], tensors);
       return out;
     }
     case Kind::kDict: {
       py::dict out;
-      for (size_t i = 0; i < n.children.size(); ++i) out[n.keys[i]] = build(n.children[i], made, inputs);
+      for (size_t i = 0; i < n.children.size(); ++i) out[n.keys[i]] = build(n.children[i], tensors);
       return out;
     }
   }

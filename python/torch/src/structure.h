@@ -10,7 +10,8 @@
 namespace shunt_torch {
 
 /// The arguments of a call as they were when it was recorded. Tuples, lists and dicts are taken apart, by their exact
-/// types; values have to be the same values, other objects the same objects.
+/// types; values have to be the same values, other objects the same objects, and lists and dicts that were the same
+/// object have to be, and no others.
 class Arguments {
  public:
   /// `is_value`: called for what isn't a tensor or a container; whether it counts by value.
@@ -25,6 +26,7 @@ class Arguments {
   void forgetTensors() { tensors_.clear(); }
   /// Objects that count by identity, and their places.
   const std::vector<std::pair<std::string, py::object>>& objects() const { return objects_; }
+  int traverse(visitproc visit, void* arg) const;
 
  private:
   enum class Kind : uint8_t { kTensor, kValue, kObject, kTuple, kList, kDict };
@@ -34,10 +36,21 @@ class Arguments {
     py::object object;  // the value or object; the type of a container or tensor
     std::vector<py::object> keys = {};
     std::vector<Node> children = {};
+    size_t container = 0;  // of a list or dict: the first in order that is the same object
+    int traverse(visitproc visit, void* arg) const;
   };
-  Node build(const std::string& path, const py::handle& object, const py::function& is_value);
-  const Node* firstDifference(const Node& n, PyObject* got, std::vector<PyObject*>& tensors, PyObject** at) const;
+  /// What a comparison has met so far.
+  struct Met {
+    std::vector<PyObject*>& tensors;
+    std::vector<PyObject*> containers = {};
+    PyObject* at = nullptr;  // what differs
+  };
+  Node build(const std::string& path, const py::handle& object, const py::function& is_value, size_t depth);
+  size_t number(PyObject* container);
+  const Node* firstDifference(const Node& n, PyObject* got, Met& met) const;
+  static bool isSameContainer(const Node& n, PyObject* got, Met& met);
   std::vector<Node> roots_;
+  std::vector<PyObject*> containers_;  // while it is built
   std::vector<std::pair<std::string, py::object>> tensors_, objects_;
 };
 
@@ -47,7 +60,10 @@ class Result {
   /// `example`: the recorded result, in which each tensor stands as an int: n for the n-th made by the call, -1 - n for
   /// the n-th input itself. Other objects are in it as literals, wrapped: ("literal", object).
   explicit Result(const py::object& example);
-  py::object build(const std::vector<at::Tensor>& made, const std::vector<PyObject*>& inputs) const;
+  /// `objects`: of each input; null where it is looked up by `inputs`.
+  py::object build(const std::vector<at::Tensor>& made, const std::vector<PyObject*>& objects,
+                   const std::vector<at::Tensor>& inputs) const;
+  int traverse(visitproc visit, void* arg) const { return root_.traverse(visit, arg); }
 
  private:
   enum class Kind : uint8_t { kMade, kInput, kLiteral, kTuple, kNamedTuple, kList, kDict };
@@ -57,9 +73,15 @@ class Result {
     py::object object = {};
     std::vector<py::object> keys = {};
     std::vector<Node> children = {};
+    int traverse(visitproc visit, void* arg) const;
+  };
+  struct Tensors {
+    const std::vector<at::Tensor>& made;
+    const std::vector<PyObject*>& objects;
+    const std::vector<at::Tensor>& inputs;
   };
   static Node parse(const py::handle& example);
-  static py::object build(const Node& n, const std::vector<at::Tensor>& made, const std::vector<PyObject*>& inputs);
+  static py::object build(const Node& n, const Tensors& tensors);
   Node root_;
 };
 

@@ -26,9 +26,14 @@ size_t hooksOf(const at::Tensor& t) {
   const torch::autograd::AutogradMeta* meta = torch::autograd::impl::get_autograd_meta(t);
   if (meta == nullptr) return 0;
   size_t n = meta->hooks_.size() + (meta->post_acc_grad_hooks_ != nullptr);
+  if (PyObject* const object = t.unsafeGetTensorImpl()->pyobj_slot()->load_pyobj(); n != 0 && object != nullptr) {
+    // Those that Python has registered are in dicts, each of which is one of the hooks.
+    const auto* const of_python = reinterpret_cast<THPVariable*>(object);
+    for (PyObject* const dict : {of_python->backward_hooks, of_python->post_accumulate_grad_hooks})
+      if (dict != nullptr && PyDict_Check(dict)) n += static_cast<size_t>(PyDict_GET_SIZE(dict)) - 1;
+  }
   if (const auto accumulator = torch::autograd::impl::try_get_grad_accumulator(t))
-    n += accumulator->pre_hooks().size() + accumulator->post_hooks().size() + accumulator->tensor_pre_hooks().size() +
-         (accumulator->tensor_post_acc_grad_hooks() != nullptr);
+    n += accumulator->pre_hooks().size() + accumulator->post_hooks().size();
   return n;
 }
 
@@ -44,6 +49,7 @@ TensorGuard::TensorGuard(PyObject* o, bool history) : type_(Py_TYPE(o)), history
   sizes_ = t.sizes().vec();
   strides_ = t.strides().vec();
   offset_ = t.storage_offset();
+  bytes_ = t.storage().nbytes();
   requires_grad_ = t.requires_grad();
   is_leaf_ = t.is_leaf();
   retains_grad_ = t.retains_grad();
@@ -76,7 +82,7 @@ bool TensorGuard::holds(PyObject* o) const {
   if (Py_TYPE(o) != type_) return false;
   const at::Tensor& t = unpack(o);
   if (t.key_set() != keys_ || t.scalar_type() != dtype_ || !t.sizes().equals(sizes_) || !t.strides().equals(strides_) ||
-      (t.storage_offset() != offset_ && !any_offset_))
+      (t.storage_offset() != offset_ && !any_offset_) || t.storage().nbytes() < least_bytes_)
     return false;
   if (!history_) return true;
   const torch::autograd::AutogradMeta* meta = torch::autograd::impl::get_autograd_meta(t);
@@ -95,6 +101,7 @@ std::string TensorGuard::difference(PyObject* o) const {
   compare(out, "sizes", c10::IntArrayRef(sizes_), t.sizes());
   compare(out, "strides", c10::IntArrayRef(strides_), t.strides());
   if (!any_offset_) compare(out, "storage offset", offset_, t.storage_offset());
+  if (t.storage().nbytes() < least_bytes_) compare(out, "bytes of its storage", least_bytes_, t.storage().nbytes());
   compare(out, "keys", keys_, t.key_set());
   if (!history_) return out.str();
   compare(out, "requires_grad", requires_grad_, t.requires_grad());

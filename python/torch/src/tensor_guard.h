@@ -18,6 +18,8 @@ class TensorGuard {
   bool holds(PyObject* tensor) const;
   /// Where its memory begins doesn't matter from now on.
   void allowOffset() { any_offset_ = true; }
+  /// Its storage mustn't be smaller than it was, from now on.
+  void needStorage() { least_bytes_ = bytes_; }
   /// What differs, for people: "sizes: expected [3, 4], got [3, 5]". Empty where holds() is true.
   std::string difference(PyObject* tensor) const;
 
@@ -38,6 +40,7 @@ class TensorGuard {
   std::vector<int64_t> sizes_, strides_;
   int64_t offset_;
   bool any_offset_ = false;
+  size_t bytes_, least_bytes_ = 0;  // of its storage
   bool requires_grad_, is_leaf_, retains_grad_;
   std::optional<at::ScalarType> grad_dtype_;
   size_t hooks_;
@@ -48,7 +51,8 @@ class TensorGuard {
 /// Whether forward AD has given a tensor a tangent.
 bool hasTangent(const at::Tensor& t);
 
-/// Hooks on a tensor: its own, those of its accumulation, and those after it.
+/// Hooks on a tensor: its own, those of its accumulation, and those after it. Dicts of hooks that are empty, as
+/// tensors have that were loaded, count nothing.
 size_t hooksOf(const at::Tensor& t);
 
 /// Which of the inputs are the same tensor, and which share a storage. Memory of two storages that overlaps is never

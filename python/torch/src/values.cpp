@@ -143,6 +143,11 @@ size_t identityHash(PyObject* o) {
   return static_cast<size_t>(h);
 }
 
+bool hasAttributes(PyObject* o) {
+  PyObject** const dict = _PyObject_GetDictPtr(o);
+  return dict != nullptr && *dict != nullptr && PyDict_GET_SIZE(*dict) != 0;
+}
+
 PyObject* missed() {
   static PyObject* const sentinel = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
   return sentinel;

@@ -21,6 +21,9 @@ bool hasPlainHash(PyObject* o);
 /// Equal for what isValue and isSameValue make the same.
 size_t identityHash(PyObject* o);
 
+/// Whether attributes of an object were set, which code may read.
+bool hasAttributes(PyObject* o);
+
 /// What a call gives that can't be answered by a recording.
 PyObject* missed();
 
