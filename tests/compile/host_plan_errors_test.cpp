@@ -59,6 +59,17 @@ TEST(HostPlanErrors, Operators) {
   EXPECT_EQ(plan.run({in})[0][2].item<float>(), -3);
 }
 
+TEST(HostPlanErrors, InputsAreStillDeclaredAfterACallThatThrew) {
+  HostPlanBuilder b;
+  const HostValue x = b.input({.sizes = {3}});
+  EXPECT_THROW(b.call("aten::mm", {x, x}), Error);
+  const HostValue y = b.input({.sizes = {3}});
+  b.outputInto(b.call("aten::add", {x, y, 2})[0]);
+  std::vector<float> left{1, 2, 3}, right{10, 20, 30}, out(3);
+  b.compile().run({left.data(), right.data()}, {out.data()});
+  EXPECT_EQ(out, (std::vector<float>{21, 42, 63}));
+}
+
 TEST(HostPlanErrors, InputsConstantsAndOutputs) {
   HostPlanBuilder b;
   EXPECT_THAT(errorOf([&] { b.input({.sizes = {-1}}); }), HasSubstr("input 0: sizes [-1]"));

@@ -146,9 +146,13 @@ def replays_of(captured):
     return sum(recording.runs for recording in captured._recordings)
 
 
+# Calls that run as they are, besides those that are recorded. Some first make what later calls find.
+_WARM_UP = 6
+
+
 def refusal_of(captured):
-    """Why a captured function replays nothing, without the lines and numbers that differ from run to run; "" where it does."""
-    if replays_of(captured):
+    """Why a captured function isn't replayed, without the lines and numbers that differ from run to run; "" where it is."""
+    if replays_of(captured) and captured._eager <= _WARM_UP + len(captured._recordings):
         return ""
     refusal = captured._refusal
     reason = refusal.reason if refusal is not None else captured._given_up or f"no guard holds: {captured._misses[-1:]}"

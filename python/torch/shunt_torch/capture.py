@@ -143,7 +143,7 @@ class Captured:
 
     def _due(self, args: tuple, kwargs: dict) -> Optional[tuple]:
         for recording in self._recordings:
-            if recording.runs == recording.check_at:
+            if recording.runs >= recording.check_at:
                 inputs = recording.inputs_of(args, kwargs)
                 if inputs is not None:
                     return recording, inputs
@@ -207,7 +207,7 @@ class Captured:
 
     def _checked(self, recording: Any, inputs: list, args: tuple, kwargs: dict) -> Any:
         """The recording on copies, then the function for real, whose results and effects stand. Put off while other threads call it."""
-        if self._beside:
+        if self._beside or any(r.active for r in self._recordings):
             return self._run(args, kwargs)
         call = self._facts[id(recording)]
         recording.runs += 1
@@ -216,7 +216,7 @@ class Captured:
         named = list(zip(call.paths, inputs))
         copies = _C.copy_inputs(inputs)
         # Numbers that the replay draws are drawn again. Where it draws none, other threads may go on drawing.
-        draws = recording.program.draws
+        draws, had_others = recording.program.draws, other_threads()
         generator = torch.default_generator.get_state()
         versions = [0 if t.is_inference() else t._version for t in inputs]
         error = None
@@ -239,12 +239,12 @@ class Captured:
             return result  # a value was read that is another one: the function ran, as it does then
         try:
             what = difference(replayed, made_of(call.template, result, inputs), copies, named)
-        except ValueError:
+        except Exception:
             what = f"the result has another structure, {shortened(result)}"
         for (path, tensor), before, grown in zip(named, versions, call.versions_grown):
             if not what and not tensor.is_inference() and tensor._version - before != grown:
                 what = f"the version of {path} grew by {tensor._version - before} instead of {grown}"
-        if not what and not other_threads() and not torch.equal(drawn, torch.default_generator.get_state()):
+        if not what and not (had_others or other_threads()) and not torch.equal(drawn, torch.default_generator.get_state()):
             what = "the generator's state"
         if not what and call.state.first_failed() >= 0:
             what = self._describe(recording)(call.state.first_failed())

@@ -223,14 +223,14 @@ class RecordedCall:
                 raise Refused(f"the call changes {what} of {path}, which a replay wouldn't")
 
     def _containers(self, args: tuple, kwargs: dict) -> set[int]:
-        """The lists and dicts that are there before the call, by id."""
-        found = {id(x) for g in (self.walked.guards if self.walked is not None else ()) for x in (g.owner, g.expected) if isinstance(x, (list, dict))}
+        """The lists, dicts and tuples that are there before the call, by id."""
+        guards = self.walked.guards if self.walked is not None else ()
+        found = {id(x) for g in guards for x in (g.owner, g.expected) if isinstance(x, (list, dict, tuple))}
         todo = [*args, *kwargs.values()]
         while todo:
             value = todo.pop()
-            if isinstance(value, (list, dict)):
-                found.add(id(value))
             if isinstance(value, (list, tuple, dict)):
+                found.add(id(value))
                 todo += value.values() if isinstance(value, dict) else value
         return found
 
@@ -288,8 +288,9 @@ class RecordedCall:
             return "a value that was read is another one"
         # A call that draws nothing leaves the generator alone, and so does its replay, but other threads need not.
         draws = self.recording.program.draws
-        changed = not torch.equal(drawn if draws else self.generator, after) and (draws or not other_threads())
-        if changed and other_threads():
+        others = self.recorder.had_others or other_threads()
+        changed = not torch.equal(drawn if draws else self.generator, after) and (draws or not others)
+        if changed and others:
             raise Refused("another thread drew random numbers from PyTorch's generator while the call was recorded", retry=True)
         return difference(replayed, results.made, copies, self.inputs) or ("the generator's state" if changed else "")
 

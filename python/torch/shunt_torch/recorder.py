@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator, Optional
 
 import torch
 
-from . import _C, higher_order
+from . import _C, higher_order, uncompiled
 from .constants import PlainData
 from .error_handlers import positions
 from .library_state import users_kernels
@@ -50,7 +50,6 @@ class Recorder:
         self.program, self.inputs = program, inputs
         self.plain_data = PlainData()
         self._hook: Any = None
-        self._stance: Any = None
         self.refusal: Optional[Refused] = None
         self.slots: dict[tuple, int] = {}  # by key
         self.bases: dict[int, int] = {}  # a slot on each storage
@@ -65,6 +64,7 @@ class Recorder:
         self.foreign = False  # an operator that isn't PyTorch's
         self.unwritten: set[int] = set()  # storages made by torch.empty and the like
         self.views: dict[int, int] = {}  # slots that are views, and what they are views of
+        self.grads: dict[int, int] = {}  # slots that were assigned as a grad, and the object that it was
         self._dtypes: dict[int, torch.dtype] = {}
         for path, tensor in inputs:
             slot = program.add_input()
@@ -76,15 +76,14 @@ class Recorder:
             self.outside.add(key[0])
             self.storage_inputs.setdefault(key[0], slot)
         self.generator = torch.default_generator.get_state()
+        self.had_others = other_threads()
         self.users_kernels = users_kernels()
         self.watch = _C.GradWatch([tensor for _, tensor in inputs])
 
     # --- what the hook calls ---
 
     def __enter__(self) -> "Recorder":
-        if "torch._dynamo" in sys.modules:  # what torch.compile has compiled writes memory by no operator
-            self._stance = torch.compiler.set_stance("force_eager")
-            self._stance.__enter__()
+        uncompiled.begin()
         self.plain_data.__enter__()
         self._hook = _C.OperatorHook(self)
         before = torch._C._dispatch_tls_local_include_set()
@@ -97,8 +96,7 @@ class Recorder:
         self._hook.exit()
         self._hook = None  # it holds the recorder, which the garbage collector doesn't see
         self.plain_data.__exit__(*error)
-        if self._stance is not None:
-            self._stance.__exit__(*error)
+        uncompiled.end()
 
     def before(self, func: Any, args: tuple, kwargs: dict) -> Optional[dict]:
         """Called before an operator runs; None where it needn't be recorded."""
@@ -159,7 +157,22 @@ class Recorder:
             if grad.requires_grad:
                 raise Refused(f"the grad of {self.inputs[i][0]} has a graph (create_graph=True)", user_line())
             self.refuse_unwritten(grad)
-            self.program.assign_grad(i, self.slot_of(grad))
+            self.program.assign_grad(i, self._slot_of_grad(grad))
+
+    def _slot_of_grad(self, grad: torch.Tensor) -> int:
+        """That of the object: another one on the same memory is made by an operator of its own."""
+        slot = self.slot_of(grad)
+        if slot < len(self.inputs):
+            same = next((i for i, (_, t) in enumerate(self.inputs) if t is grad), None)
+            if same is not None:
+                return same
+        elif self.grads.setdefault(slot, id(grad)) == id(grad):
+            return slot
+        shown = slot
+        slot = self.program.call("aten::detach", "", (_C.Slot(shown),), {}, [[True]], user_line())[0]
+        self.views[slot] = shown
+        self.grads[slot] = id(grad)
+        return slot
 
     def touch(self) -> None:
         self.touched = True
@@ -325,7 +338,7 @@ class Recorder:
 
     def _is_late(self) -> bool:
         """Whether memory from outside was written or numbers were drawn: then a run can't be left any more."""
-        return self.touched or not (other_threads() or torch.equal(torch.default_generator.get_state(), self.generator))
+        return self.touched or not (self.had_others or other_threads() or torch.equal(torch.default_generator.get_state(), self.generator))
 
     def _read(self, name: str, value: Any) -> None:
         optimizer = from_optimizer()

@@ -51,7 +51,7 @@ class Results:
     def _parse(self, value: Any, path: str) -> Any:
         if isinstance(value, torch.Tensor):
             return self._tensor(value, path)
-        if type(value) in (dict, list):
+        if type(value) in (dict, list) or isinstance(value, tuple) and not is_value(value):
             if id(value) in self._containers:
                 raise Refused(f"{path} is a {type(value).__name__} that is elsewhere, too, and a replay makes new ones: return a copy")
             self._containers.add(id(value))
@@ -88,7 +88,8 @@ class Results:
             raise Refused(f"{path} is {'an' if tensor.is_inference() else 'no'} inference tensor: enter inference_mode() around the call")
         slot = self._recorder.slot_of(tensor)
         from_outside = _C.key_of(tensor)[0] in self._recorder.outside
-        if slot < len(self._recorder.inputs) or slot in self.made_slots or (from_outside and not tensor._is_view()):
+        if (slot < len(self._recorder.inputs) or slot in self.made_slots or (from_outside and not tensor._is_view())
+                or self._recorder.grads.get(slot, id(tensor)) != id(tensor)):
             # Another object that shows its memory as an input or another result does; autograd may know it as a view, or not.
             shown = slot
             operator = "aten::alias" if tensor._is_view() else "aten::detach"
@@ -125,20 +126,30 @@ class Results:
 
 
 def freed_message(node: Any) -> str:
-    """What backward() through a graph says that was freed; empty where nothing of it is."""
-    seen, stack = set(), [node]
+    """What backward() through a graph says that was freed; empty where it could still reach a leaf."""
+    seen, stack, message = set(), [node], ""
     while stack:
         n = stack.pop()
         if n is None or n in seen:
             continue
         seen.add(n)
-        for name in dir(n):
-            if not name.startswith("_saved_") and name != "saved_tensors":
-                continue
-            try:
-                getattr(n, name)
-            except RuntimeError as error:
-                if "freed" in str(error):
-                    return str(error)
+        freed = _freed_message_of(n)
+        if freed:
+            message = message or freed
+            continue
+        if n.name() == "torch::autograd::AccumulateGrad":
+            return ""
         stack += [f for f, _ in n.next_functions]
+    return message
+
+
+def _freed_message_of(node: Any) -> str:
+    for name in dir(node):
+        if not name.startswith("_saved_") and name != "saved_tensors":
+            continue
+        try:
+            getattr(node, name)
+        except RuntimeError as error:
+            if "freed" in str(error):
+                return str(error)
     return ""

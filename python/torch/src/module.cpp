@@ -133,5 +133,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("describe", &Recording::describe)
       .def_readwrite("runs", &Recording::runs)
       .def_readwrite("check_at", &Recording::check_at)
+      .def_readonly("active", &Recording::active)
       .def_readonly("abandoned", &Recording::abandoned);
 }

@@ -119,7 +119,7 @@ bool Recording::runProgram(const std::vector<at::Tensor>& inputs, std::vector<at
 
 PyObject* Recording::call(PyObject* args, PyObject* kwargs) {
   const auto miss = [] { return Py_NewRef(missed()); };
-  if (runs == check_at || !(surroundings_ == Surroundings::now())) return miss();
+  if (runs >= check_at || !(surroundings_ == Surroundings::now())) return miss();
   std::vector<PyObject*> objects;
   std::vector<at::Tensor> inputs;
   if (!gather(args, kwargs, objects, inputs) || state_->firstFailed() >= 0) return miss();
@@ -144,6 +144,11 @@ PyObject* Recording::call(PyObject* args, PyObject* kwargs) {
   bool complete = false;
   size_t step = 0;
   const GeneratorState drawn(program_.drawsWhileHarmless());
+  struct Active {
+    explicit Active(uint64_t& n) : n(n) { ++n; }
+    ~Active() { --n; }
+    uint64_t& n;
+  } const is_active(active);
   try {
     complete = runProgram(inputs, made, nullptr, nullptr, false, step);
   } catch (...) {

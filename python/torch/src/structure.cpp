@@ -9,9 +9,15 @@
 namespace shunt_torch {
 namespace {
 
-constexpr size_t kMaxDepth = 100;
+constexpr size_t kMaxDepth = 100, kMaxElements = 100'000;
 
+// Of what counts by value what repr() says, of others what they are: repr() may be the user's, and long.
 std::string representation(PyObject* o) {
+  if (!isValue(o)) {
+    const std::string out = std::string("a ") + Py_TYPE(o)->tp_name;
+    const bool has_length = PyTuple_Check(o) || PyList_Check(o) || PyDict_Check(o);
+    return has_length ? out + " of " + std::to_string(PyObject_Size(o)) : out;
+  }
   const auto text = py::reinterpret_steal<py::object>(PyObject_Repr(o));
   if (!text) {
     PyErr_Clear();
@@ -60,6 +66,8 @@ Arguments::Node Arguments::build(const std::string& path, const py::handle& o, c
                                  size_t depth) {
   if (depth > kMaxDepth)
     throw py::value_error("arguments are nested more than " + std::to_string(kMaxDepth) + " deep");
+  if (++elements_ > kMaxElements)
+    throw py::value_error("arguments have more than " + std::to_string(kMaxElements) + " elements");
   const auto type = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(Py_TYPE(o.ptr())));
   if (THPVariable_Check(o.ptr())) {
     tensors_.emplace_back(path, py::reinterpret_borrow<py::object>(o));

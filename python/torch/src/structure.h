@@ -51,6 +51,7 @@ class Arguments {
   static bool isSameContainer(const Node& n, PyObject* got, Met& met);
   std::vector<Node> roots_;
   std::vector<PyObject*> containers_;  // while it is built
+  size_t elements_ = 0;
   std::vector<std::pair<std::string, py::object>> tensors_, objects_;
 };
 

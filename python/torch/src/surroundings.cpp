@@ -64,6 +64,7 @@ enum Setting : size_t {
   kFloatControl,
   kMkldnnMatmul,
   kMkldnnConv,
+  kMkldnnRnn,
   kReducedMath
 };
 
@@ -94,6 +95,7 @@ const std::array<const char*, Surroundings::kSettings> Surroundings::kNames = {"
                                                                                "floating-point control",
                                                                                "oneDNN's matmul precision",
                                                                                "oneDNN's convolution precision",
+                                                                               "oneDNN's precision of RNNs",
                                                                                "reduced precision of math attention"};
 
 Surroundings Surroundings::now() {
@@ -128,6 +130,7 @@ Surroundings Surroundings::now() {
   v[kFloatControl] = floatControl();
   v[kMkldnnMatmul] = precisionOf(context, at::Float32Backend::MKLDNN, at::Float32Op::MATMUL);
   v[kMkldnnConv] = precisionOf(context, at::Float32Backend::MKLDNN, at::Float32Op::CONV);
+  v[kMkldnnRnn] = precisionOf(context, at::Float32Backend::MKLDNN, at::Float32Op::RNN);
   v[kReducedMath] = context.allowFP16BF16ReductionMathSDP();
   return s;
 }
@@ -142,6 +145,7 @@ std::string Surroundings::refusal() const {
   if (v[kAnomaly] != 0) return "anomaly mode is on";
   if (v[kSavedHooks] != 0) return "saved-tensor hooks are active";
   if (included_.has(c10::DispatchKey::FuncTorchDynamicLayerFrontMode)) return "a transform of torch.func is active";
+  if (included_.has(c10::DispatchKey::Tracer)) return "torch.jit.trace is active";
   if (included_.has(c10::DispatchKey::Functionalize)) return "functionalization is active";
   return "";
 }

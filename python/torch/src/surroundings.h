@@ -20,7 +20,7 @@ class Surroundings {
   std::string difference(const Surroundings& got) const;
 
  private:
-  static constexpr size_t kSettings = 26;
+  static constexpr size_t kSettings = 27;
   static const std::array<const char*, kSettings> kNames;
   c10::DispatchKeySet included_, excluded_;
   std::array<int64_t, kSettings> settings_{};

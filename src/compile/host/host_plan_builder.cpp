@@ -110,12 +110,11 @@ Graph::Value* HostPlanBuilder::State::addConstant(const Tensor& t) {
   return v;
 }
 
-/// Storages of inputs are as large as all inputs in them need.
+/// Storages of inputs are as large as all inputs in them need. They stay so once a node or an output uses them.
 void HostPlanBuilder::State::closeInputs() {
   if (has_nodes) return;
   const trace_detail::Fakes made(graph);
   for (const Graph::Value* v : graph.inputs()) setFake(v, made.of(*v));
-  has_nodes = true;
 }
 
 HostPlanBuilder::HostPlanBuilder() : state_(std::make_shared<State>()) {}
@@ -187,6 +186,7 @@ std::vector<HostValue> HostPlanBuilder::call(std::string_view name, std::vector<
   const FakeResults results = callOnFakes(made, state.fakes);
   checkExpected(made, results, expected);
   Graph::Node* node = state.graph.append(std::move(made));
+  state.has_nodes = true;
   std::vector<HostValue> out;
   for (const auto& [is_list, tensors] : results) {
     Graph::Output& o = node->outputs.emplace_back(Graph::Output{is_list, {}});
@@ -229,6 +229,7 @@ std::vector<HostValue> HostPlanBuilder::step(HostStep step) {
   made.arguments.emplace_back(std::move(written));
   state.checkWrites(made);
   Graph::Node* node = state.graph.append(std::move(made));
+  state.has_nodes = true;
   node->outputs.push_back({.is_list = true, .values = {}});
   std::vector<HostValue> out;
   for (const HostSpec& spec : results) {
@@ -264,6 +265,7 @@ void HostPlanBuilder::output(const HostValue& v) {
   std::vector<Graph::Value*> all = state_->graph.outputs();
   all.push_back(value);
   state_->graph.setOutputs(std::move(all));
+  state_->has_nodes = true;
 }
 
 void HostPlanBuilder::outputInto(const HostValue& v, std::vector<int64_t> strides) {
@@ -281,6 +283,7 @@ void HostPlanBuilder::outputInto(const HostValue& v, std::vector<int64_t> stride
   std::vector<Graph::Value*> all = state_->graph.outputs();
   all.push_back(value);
   state_->graph.setOutputs(std::move(all));
+  state_->has_nodes = true;
 }
 
 HostPlan HostPlanBuilder::compile(HostPlanOptions options) const {
