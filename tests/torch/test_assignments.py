@@ -3,7 +3,7 @@
 import pytest
 import shunt_torch
 import torch
-from capturing import check_captured, model_and_optimizer, program, refusal_of, same_as_eager, state_of
+from capturing import check_captured, model_and_optimizer, program, refusal_of, replays, same_as_eager, state_of
 
 
 def loss_of(p, x):
@@ -315,3 +315,47 @@ def test_changed_arguments(step):
 @pytest.mark.parametrize("step", [lambda items: items, lambda items: (items[0] + 1, items), lambda items: ([items[0]],) * 2])
 def test_returned_containers_are_the_function_s(step):
     assert "is elsewhere, too" in refusal_of(step, [torch.ones(2)])
+
+
+def test_grads_that_show_other_memory():
+    """Each is the object that it is in eager code: an input itself, or another one on its memory."""
+    assign = {
+        "detached": lambda a, b, x: setattr(a, "grad", x.detach()),
+        "itself": lambda a, b, x: setattr(a, "grad", x),
+        "of another": lambda a, b, x: (setattr(a, "grad", x * 2), setattr(b, "grad", a.grad.detach())),
+        "the same for two": lambda a, b, x: (setattr(a, "grad", x * 2), setattr(b, "grad", a.grad)),
+    }
+    for name, grads in assign.items():
+        seen = []
+        for is_captured in (False, True):
+            a, b = (torch.ones(3, requires_grad=True) for _ in range(2))
+
+            def step(x):
+                grads(a, b, x)
+                return (x * 2).detach()
+
+            step = shunt_torch.capture(step, check="never") if is_captured else step
+            for _ in range(6):
+                a.grad = b.grad = None
+                x = torch.ones(3, requires_grad=name == "detached")
+                step(x)
+            torch.optim.SGD([a], lr=0.1).zero_grad(set_to_none=False)
+            seen.append((a.grad is x, a.grad is b.grad, a.grad.requires_grad, x.requires_grad, a.grad.tolist()))
+            if is_captured:
+                assert replays(step) == 3, (name, step.explain())
+        assert seen[0] == seen[1], name
+
+
+def test_a_grad_and_a_result_on_its_memory():
+    w = torch.ones(3, requires_grad=True)
+
+    def step(x):
+        w.grad = x * 2
+        return w.grad, w.grad.detach()
+
+    captured = shunt_torch.capture(step, check="never")
+    for _ in range(6):
+        w.grad = None
+        grad, detached = captured(torch.ones(3))
+        assert grad is w.grad and detached is not grad and detached.data_ptr() == grad.data_ptr()
+    assert replays(captured) == 3

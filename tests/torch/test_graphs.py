@@ -281,3 +281,15 @@ def test_global_hooks():
 
     captured = same_as_eager(model_and_optimizer, drive)
     assert captured._recordings and not shunt_torch.capture(lambda x: x)._recordings
+
+
+def test_a_graph_that_is_freed_in_part():
+    """backward() could still reach v."""
+    w, v = (torch.ones(3, requires_grad=True) for _ in range(2))
+
+    def step(x):
+        h = w * x
+        h.sum().backward()
+        return h + v
+
+    assert "has a graph that backward() could still go through" in refusal_of(step, torch.ones(3))

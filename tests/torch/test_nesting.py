@@ -32,6 +32,16 @@ def test_a_function_that_calls_its_capture():
         assert torch.equal(halves(torch.ones(2), 3), torch.full((2,), 0.125))
 
 
+def test_traced_by_torch_jit():
+    """A replay would show the tracer nothing, and its result would be a constant."""
+    captured = shunt_torch.capture(lambda x: x * 2, check="never")
+    for _ in range(5):
+        captured(torch.ones(2))
+    for _ in range(3):
+        traced = torch.jit.trace(lambda x: captured(x) + x, (torch.ones(2),), check_trace=False)
+        assert traced(torch.zeros(2)).tolist() == [0.0, 0.0]
+
+
 def test_higher_order_operators():
     def make():
         return program(torch.no_grad()(lambda x: torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x.exp(), (x,))))

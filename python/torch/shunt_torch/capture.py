@@ -56,6 +56,12 @@ class Captured:
         out = _call(self._recordings, args, kwargs)
         return out if out is not _MISSED else self._missed(args, kwargs)
 
+    def __getattr__(self, name: str) -> Any:
+        """Of a module that is captured its own, to be read: parameters(), train(), state_dict()."""
+        if name.startswith("__") or "_function" not in vars(self):
+            raise AttributeError(name)
+        return getattr(self._function, name)
+
     def __deepcopy__(self, memo: dict) -> Any:
         """Of a function itself, as copies of functions are; of a method or module one that captures its copy."""
         if isinstance(self._function, types.FunctionType):
@@ -160,9 +166,10 @@ class Captured:
             with self._observed.watching():
                 return self._run(args, kwargs)
         if len(self._recordings) >= self._max:
+            advice = ("to optimisers a tensor lr with fused=True (SGD, Adam, AdamW, Adagrad)" if "param_groups" in self._misses[-1]
+                      else "pass numbers that change as tensors, or raise max_recordings where few sizes and values recur")
             self._give_up(f"it was recorded {self._max} times (max_recordings), and no recording fits; the last guard that failed: "
-                          f"{self._misses[-1]}. Pass what changes as an argument, and numbers as tensors: to optimisers a tensor lr with "
-                          "fused=True (SGD, Adam, AdamW, Adagrad)")
+                          f"{self._misses[-1]}: {advice}")
             return self._run(args, kwargs)
         return self._record(args, kwargs)
 
@@ -207,12 +214,13 @@ class Captured:
 
     def _checked(self, recording: Any, inputs: list, args: tuple, kwargs: dict) -> Any:
         """The recording on copies, then the function for real, whose results and effects stand. Put off while other threads call it."""
-        if self._beside or any(r.active for r in self._recordings):
-            return self._run(args, kwargs)
-        call = self._facts[id(recording)]
         recording.runs += 1
         recording.check_at = self._next_check(recording.runs)
         others = self._others()
+        if self._beside or any(r.active for r in self._recordings):
+            recording.check_at = recording.runs
+            return self._run(args, kwargs)
+        call = self._facts[id(recording)]
         named = list(zip(call.paths, inputs))
         copies = _C.copy_inputs(inputs)
         # Numbers that the replay draws are drawn again. Where it draws none, other threads may go on drawing.
@@ -230,15 +238,11 @@ class Captured:
         if draws:
             torch.default_generator.set_state(generator)
         result = self._function(*args, **kwargs)
-        if others != self._others():
-            recording.check_at = recording.runs
-            return result
-        if error is not None:
-            return self._differs(recording, f"{type(error).__name__}, {shortened(str(error))}, which the function doesn't raise", result)
-        if not complete:
+        if not complete and error is None:
             return result  # a value was read that is another one: the function ran, as it does then
+        what = "" if error is None else f"{type(error).__name__}, {shortened(str(error))}, which the function doesn't raise"
         try:
-            what = difference(replayed, made_of(call.template, result, inputs), copies, named)
+            what = what or difference(replayed, made_of(call.template, result, inputs), copies, named)
         except Exception:
             what = f"the result has another structure, {shortened(result)}"
         for (path, tensor), before, grown in zip(named, versions, call.versions_grown):
@@ -248,6 +252,9 @@ class Captured:
             what = "the generator's state"
         if not what and call.state.first_failed() >= 0:
             what = self._describe(recording)(call.state.first_failed())
+        if what and others != self._others():
+            recording.check_at = recording.runs
+            return result
         return self._differs(recording, what, result) if what else result
 
     def _differs(self, recording: Any, what: str, result: Any) -> Any:

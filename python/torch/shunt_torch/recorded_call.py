@@ -220,7 +220,7 @@ class RecordedCall:
                 _refuse_argument(path, tensor)
             what = next((name for name, a, b in zip(_APPEARANCE, before, _appearance(tensor)) if a is not b and a != b), None)
             if what:
-                raise Refused(f"the call changes {what} of {path}, which a replay wouldn't")
+                raise Refused(f"the call changes {what} of {path}, which a replay wouldn't: change it before the call")
 
     def _containers(self, args: tuple, kwargs: dict) -> set[int]:
         """The lists, dicts and tuples that are there before the call, by id."""
@@ -342,6 +342,14 @@ def _refuse_argument(path: str, tensor: torch.Tensor) -> None:
     refuse_unusable(path, tensor)
     if _C.has_attributes(tensor):
         raise Refused(f"{path} has attributes, {', '.join(vars(tensor))}, which another call's tensor need not have: pass them apart")
+
+
+def _change(kind: str, before: Any, after: Any) -> str:
+    if kind == "keys" and type(before) is type(after) is tuple:
+        gone, new = ([k for k in a if not any(k is x or _C.same_value(k, x) for x in b)] for a, b in ((before, after), (after, before)))
+        return "".join(f", {what} {_short(keys[0])}" + (f" and {len(keys) - 1} more" if len(keys) > 1 else "")
+                       for what, keys in (("adds", new), ("removes", gone)) if keys)
+    return f" from {_short(before)} to {_short(after)}"
 
 
 def _short(value: Any) -> str:

@@ -18,7 +18,7 @@ from . import _C, higher_order, uncompiled
 from .constants import PlainData
 from .error_handlers import positions
 from .library_state import users_kernels
-from .refusal import Refused, from_optimizer, user_line
+from .refusal import Refused, from_distribution, from_optimizer, user_line
 
 # Operators to which it matters where in its storage a tensor begins.
 _ABSOLUTE = ("aten::as_strided", "aten::as_strided_", "aten::as_strided_copy", "aten::as_strided_scatter", "aten::view", "aten::view_copy",
@@ -36,6 +36,8 @@ _THROWING = ("assert", "embedding", "index", "gather", "scatter", "take", "put",
 _PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 _ADVICE = {
     "Adam": "pass fused=True", "AdamW": "pass fused=True", "Adagrad": "pass fused=True",
+    # These are captured but for a tensor as learning rate.
+    "SGD": "pass fused=True", "RMSprop": "pass lr as a number", "Adadelta": "pass lr as a number", "Muon": "pass lr as a number",
     "SparseAdam": "it isn't supported", "LBFGS": "it isn't supported",
 }
 
@@ -349,7 +351,8 @@ class Recorder:
         if not isinstance(value, bool):
             raise Refused(f"{what}, and a replay would freeze it: keep it in a tensor", user_line())
         if self._is_late():
-            raise Refused(f"{what} {_TOO_LATE}", user_line())
+            advice = ", or pass validate_args=False to the distribution" if from_distribution() else ""
+            raise Refused(f"{what} {_TOO_LATE}{advice}", user_line())
         self.program.expect(value)
 
 

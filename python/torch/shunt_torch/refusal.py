@@ -66,3 +66,13 @@ def from_optimizer() -> str:
             return type(owner).__name__
         frame = frame.f_back
     return ""
+
+
+def from_distribution() -> bool:
+    """Whether a distribution of PyTorch's is running, as it does to look at its arguments."""
+    frame = sys._getframe(1)
+    while frame is not None and is_library_file(frame.f_code.co_filename):
+        if frame.f_globals.get("__name__", "").startswith("torch.distributions."):
+            return True
+        frame = frame.f_back
+    return False
