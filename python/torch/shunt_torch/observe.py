@@ -238,6 +238,7 @@ class Summary:
             self.tested.update(asked or ())
         self.names |= self.tested
         self.called = {code.co_name for code in observed._user.values()}  # special methods run without being named
+        self.library_called = {code.co_name for code in observed._library.values()}
         self.all_names = set(self.names)
         for code in observed._library.values():
             self.all_names.update(code.co_names)

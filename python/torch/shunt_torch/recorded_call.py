@@ -292,17 +292,22 @@ class RecordedCall:
             torch.default_generator.set_state(after)
 
 
-def _classes(args: tuple, kwargs: dict) -> list[tuple[str, type]]:
-    """Classes of the arguments that count by value or are taken apart: enums and named tuples, whose methods and constants code reads."""
-    found: dict[type, str] = {}
+def _classes(args: tuple, kwargs: dict) -> list[tuple[str, Any]]:
+    """Members of enums among the arguments, which count by value, and classes of named tuples, which are taken apart: code reads their
+    attributes."""
+    found: dict[int, tuple[str, Any]] = {}
     todo: list = [args, kwargs]
     while todo:
         value = todo.pop()
         if isinstance(value, (tuple, list, dict)):
             todo += [*value, *value.values()] if isinstance(value, dict) else value
-        if isinstance(value, enum.Enum) or isinstance(value, tuple) and type(value) is not tuple:
-            found.setdefault(type(value), type(value).__qualname__)
-    return [(name, kind) for kind, name in found.items()]
+        if isinstance(value, slice):
+            todo += [value.start, value.stop, value.step]
+        if isinstance(value, enum.Enum):
+            found.setdefault(id(value), (repr(value), value))
+        elif isinstance(value, tuple) and type(value) is not tuple:
+            found.setdefault(id(type(value)), (type(value).__qualname__, type(value)))
+    return list(found.values())
 
 
 def _refusal_of(error: Exception) -> Refused:

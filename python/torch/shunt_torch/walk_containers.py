@@ -41,7 +41,7 @@ def walk_slice(w, value, place) -> None:
 
 
 def walk_set(w, value, place) -> None:
-    elements = frozenset(value)
+    elements = tuple(set.__iter__(value))
     w.guard("set", value, None, elements, place.path)
     if not _is_too_long(w, len(elements), place):
         walk_tuple(w, elements, place)
