@@ -1,9 +1,13 @@
 """What users change after a function was captured, at places where changes are rare: classes, other packages, PyTorch itself."""
 
 import enum
+import functools
+import operator
 import sys
+import time
 import types
 
+import numpy as np
 import pytest
 import shunt_torch
 import torch
@@ -298,3 +302,126 @@ def test_a_recording_in_another_thread_replaces_nothing_that_is_guarded():
         other(torch.ones(2))
     captured(torch.ones(2))
     assert replays(captured) > before and len(captured._recordings) == 1
+
+
+# --- computed names ---
+
+
+class Held(Box):
+    def __init__(self):
+        self.scale = 2.0
+        self.width = 7
+
+
+FORMATS = {
+    "format": lambda x, held: x * float("{0.scale}".format(held)),
+    "by name": lambda x, held: x * float("{held.scale}".format(held=held)),
+    "nested": lambda x, held: x * len("{0:{1.scale}}".format("a", held)),
+    "format_map": lambda x, held: x * float("{a.scale}".format_map({"a": held})),
+    "computed": lambda x, held: x * float(("{0.sc" + "ale"[:3] + "}").format(held)),
+    "called from C": lambda x, held: x * float(next(map("{0.scale}".format, [held]))),
+    "in a container": lambda x, held: x * float("{0[a].scale}".format({"a": held})),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_attributes_that_formats_name(name):
+    held = Held()
+    held.scale = 2
+    assert_noticed(lambda x: FORMATS[name](x, held), lambda: setattr(held, "scale", 3))
+
+
+class Keeps(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.secret = np.array([2.0])
+
+    def forward(self, x):
+        return x * float(self.read()[0])
+
+
+COMPUTED = {
+    "getattr": lambda self: getattr(self, "sec" + "retly"[:3]),
+    "vars": lambda self: next(v for v in vars(self).values() if type(v) is np.ndarray),
+    "__dict__": lambda self: next(v for v in self.__dict__.values() if type(v) is np.ndarray),
+    "__getattribute__": lambda self: object.__getattribute__(self, "sec" + "retly"[:3]),
+    "attrgetter": lambda self: operator.attrgetter("sec" + "retly"[:3])(self),
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+@pytest.mark.parametrize("kind", ["module", "object"])
+def test_an_array_found_by_a_computed_name(name, kind):
+    base = Keeps if kind == "module" else type("Keeps", (), {"__init__": lambda self: setattr(self, "secret", np.array([2.0])),
+                                                            "__call__": Keeps.forward})
+    held = type("Reader", (base,), {"read": COMPUTED[name]})()
+    assert "NumPy array" in refusal_of(lambda x: held(x), torch.ones(2))
+
+
+# --- C functions that others from C call ---
+
+
+class Clocked:
+    def __init__(self):
+        self.clock = time.perf_counter
+        self.table = {"clock": time.perf_counter}
+
+
+clocked = Clocked()
+clocks = [time.perf_counter]
+
+
+def with_default(x, clock=time.perf_counter):
+    return x * next(iter(clock, None))
+
+
+def with_keyword_default(x, *, clock=time.perf_counter):
+    return x * [*map(lambda c: next(iter(c, None)), [clock])][0]
+
+
+CLOCKS = {
+    "a default": with_default,
+    "a keyword default": with_keyword_default,
+    "an attribute": lambda x: x * functools.partial(clocked.clock)(),
+    "an attribute called": lambda x: x * operator.call(clocked.clock) if hasattr(operator, "call") else x * next(iter(clocked.clock, None)),
+    "a container": lambda x: x * next(iter(clocked.table["clock"], None)),
+    "a list": lambda x: x * next(iter(clocks[0], None)),
+    "a partial": functools.partial(lambda clock, x: x * next(iter(clock, None)), time.perf_counter),
+    "a methodcaller": lambda x: x * operator.methodcaller("perf_counter")(time),
+    "a computed methodcaller": lambda x: x * operator.methodcaller("perf_" + "counter")(time),
+    "an attrgetter": lambda x: x * next(iter(operator.attrgetter("perf_counter")(time), None)),
+    "sorted": lambda x: x * sorted([1, 2], key=clocked.table.get("clock") and (lambda k: next(iter(clocked.clock, None))))[0],
+    "a class's attribute": lambda x: x * next(iter(WithClock.clock, None)),
+    "a static method": lambda x: x * next(iter(WithClock.static, None)),
+}
+
+
+class WithClock:
+    clock = time.perf_counter
+    static = staticmethod(time.perf_counter)
+
+
+@pytest.mark.parametrize("name", CLOCKS)
+def test_a_clock_that_is_called_from_c(name):
+    assert "from C, unseen" in refusal_of(CLOCKS[name], torch.ones(1, dtype=torch.float64))
+
+
+def test_a_closures_clock():
+    clock = time.perf_counter
+    assert "perf_counter" in refusal_of(lambda x: x * next(iter(clock, None)), torch.ones(1, dtype=torch.float64))
+
+
+# --- what exceptions and NumPy's scalars keep ---
+
+
+def test_arguments_of_exceptions():
+    error, os_error = ValueError("2.0"), OSError(1, "a")
+    assert_noticed(lambda x: x * float(error.args[0]), lambda: setattr(error, "args", ("3.0",)))
+    assert_noticed(lambda x: x * os_error.errno, lambda: setattr(os_error, "errno", 3))
+    own = type("Own", (ValueError,), {})("ab")
+    assert_noticed(lambda x: x * len(str(own)), lambda: setattr(own, "args", ("abc",)))
+
+
+def test_numpys_records():
+    record = np.zeros(1, dtype=[("a", "f8")])[0]
+    assert "NumPy" in refusal_of(lambda x: x * float(record["a"]), torch.ones(2))

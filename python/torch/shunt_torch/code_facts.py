@@ -4,6 +4,7 @@ Only names matter, not which branch runs: a name that the code mentions counts a
 the answer errs towards more names.
 """
 
+import _string  # as string.Formatter does
 import dis
 import sys
 import types
@@ -38,6 +39,8 @@ def facts_of(code: types.CodeType) -> Facts:
     facts = Facts(set(), set(), set(), set(), set(), set(), False)
     is_open = [_scan(c, facts) for c in nested(code)]
     is_open.append(not facts.escaped.isdisjoint(_READERS))
+    if not facts.names.isdisjoint(("format", "format_map")):
+        facts.names.update(*map(attributes_in_format, string_constants(code)))
     return facts._replace(is_open=any(is_open))
 
 
@@ -156,6 +159,18 @@ def _constant_name(instructions: list, at: int) -> Optional[str]:
 
 # The instruction at which all arguments are on the stack.
 _CALL = "CALL_FUNCTION" if sys.version_info < (3, 11) else "PRECALL" if sys.version_info < (3, 12) else "CALL"
+
+
+def attributes_in_format(text: str) -> Set[str]:
+    """The attributes that "{0.scale}".format() reads, those in nested fields included."""
+    found: Set[str] = set()
+    try:
+        for _, field, spec, _ in _string.formatter_parser(text):
+            found.update(name for is_attribute, name in _string.formatter_field_name_split(field or "")[1] if is_attribute)
+            found |= attributes_in_format(spec) if spec else set()
+    except ValueError:
+        pass  # no format
+    return found
 
 
 def string_constants(code: types.CodeType) -> Set[str]:

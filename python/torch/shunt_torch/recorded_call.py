@@ -68,6 +68,7 @@ class RecordedCall:
         arguments = _C.Arguments(args, kwargs, is_value)
         for path, tensor in arguments.tensors:
             _refuse_argument(path, tensor)
+        _refuse_keys(args, kwargs)
         self.walked = walked = self._walk([("", function), *arguments.objects, *_classes(args, kwargs)], arguments.tensors, observed)
         # A tensor may be in several places, of which a later call may find others in some: each is an input.
         self.inputs = list(arguments.tensors)
@@ -141,8 +142,7 @@ class RecordedCall:
     # --- the call ---
 
     def _run(self, function: Callable, args: tuple, kwargs: dict, observed: Observed) -> None:
-        codes, variables = len(observed.codes), len(observed.context_variables)
-        refusals = len(observed.refusals)
+        extent, refusals = observed.extent, len(observed.refusals)
         try:
             with observed.watching(), Guarded(self.recorder), self.recorder:
                 self.result = function(*args, **kwargs)
@@ -152,7 +152,7 @@ class RecordedCall:
         if self.refusal is None and len(observed.refusals) > refusals:
             refused = observed.refusals[refusals]
             self.refusal = Refused(refused.reason, refused.path)
-        elif self.refusal is None and (len(observed.codes) > codes or len(observed.context_variables) > variables):
+        elif self.refusal is None and observed.extent != extent:
             self.refusal = Refused("functions were called that earlier calls hadn't called", retry=True)
 
     # --- after the call ---
@@ -331,6 +331,18 @@ def _refuse_argument(path: str, tensor: torch.Tensor) -> None:
     refuse_unusable(path, tensor)
     if _C.has_attributes(tensor):
         raise Refused(f"{path} has attributes, {', '.join(vars(tensor))}, which another call's tensor need not have: pass them apart")
+
+
+def _refuse_keys(args: tuple, kwargs: dict) -> None:
+    todo = [*args, *kwargs.values()]
+    while todo:
+        value = todo.pop()
+        if type(value) is dict:
+            if not all(map(is_value, value)):
+                raise Refused("the keys of dicts among the arguments have to be numbers, strings and the like")
+            todo += value.values()
+        elif isinstance(value, tuple) or type(value) is list:
+            todo += value
 
 
 def _short(value: Any) -> str:

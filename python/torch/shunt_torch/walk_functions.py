@@ -231,7 +231,7 @@ def walk_python_module(w, module, place) -> None:
 def _walk_named(w, module, names: Set[str], place) -> None:
     """The attributes of others' module that code names. A C function that isn't only called, where names are computed, is refused."""
     check_unseen(w, module, names, place.path)
-    for name in sorted(names & vars(module).keys()):
+    for name in sorted(names & vars(module).keys(), key=lambda n: (n not in w.seen.names, n)):
         if name.startswith("__"):
             continue
         value = vars(module)[name]
