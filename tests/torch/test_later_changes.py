@@ -6,6 +6,7 @@ import operator
 import sys
 import time
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -425,3 +426,96 @@ def test_arguments_of_exceptions():
 def test_numpys_records():
     record = np.zeros(1, dtype=[("a", "f8")])[0]
     assert "NumPy" in refusal_of(lambda x: x * float(record["a"]), torch.ones(2))
+
+
+# --- modules by other ways ---
+
+
+@pytest.fixture
+def own_module(monkeypatch):
+    module = types.ModuleType("module_of_a_user")
+    module.__file__ = "/nowhere/module_of_a_user.py"
+    module.SCALE = 2.0
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return module
+
+
+MODULE = {
+    "__dict__": "lambda x: x * m.__dict__['SCALE']",
+    "vars": "lambda x: x * vars(m)['SCALE']",
+    "getattr": "lambda x: x * getattr(m, 'SC' + 'ALEX'[:3])",
+    "sys.modules": "lambda x: x * sys.modules['module_of_a_user'].SCALE",
+    "__getattribute__": "lambda x: x * m.__getattribute__('SC' + 'ALEX'[:3])",
+}
+
+
+@pytest.mark.parametrize("name", MODULE)
+def test_attributes_of_a_module(own_module, name):
+    assert_noticed(eval(MODULE[name], {"m": own_module, "sys": sys}), lambda: setattr(own_module, "SCALE", 3.0))
+
+
+def test_a_module_that_answers_by_its_own_getattr(own_module):
+    own_module.factors = {"factor": 2.0}
+    exec("def __getattr__(name):\n  return factors[name]", vars(own_module))
+    step = eval("lambda x: x * m.factor", {"m": own_module})
+    assert_noticed(step, lambda: own_module.factors.update(factor=3.0))
+    assert_noticed(step, lambda: setattr(own_module, "__getattr__", lambda name: 5.0))
+    assert_noticed(step, lambda: setattr(own_module, "factor", 7.0))
+
+
+def test_what_is_imported_by_a_computed_name(own_module):
+    import importlib
+
+    refusal = refusal_of(lambda x: x * importlib.import_module("module_of_a_user").SCALE, torch.ones(2))
+    assert "import it outside" in refusal and "test_later_changes.py" in refusal
+
+
+def test_a_users_module_with_a_name_of_the_standard_library(monkeypatch, tmp_path):
+    (tmp_path / "statistics.py").write_text("import numpy as np\narray = np.array([2.0])\n\n\ndef f(x):\n  return x * float(array[0])\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "statistics", raising=False)
+    import statistics
+
+    assert "NumPy array" in refusal_of(statistics.f, torch.ones(2))
+    monkeypatch.delitem(sys.modules, "statistics")
+
+
+def test_settings_that_pytorch_computes_when_asked():
+    assert "cudnn.benchmark: is a setting" in refusal_of(lambda x: x * (2 if torch.backends.cudnn.benchmark else 3), torch.ones(2))
+
+
+def test_a_divergence_that_is_registered_later():
+    kind = type("Kind", (torch.distributions.Normal,), {})
+    one, two = kind(torch.tensor(0.0), torch.tensor(1.0)), kind(torch.tensor(1.0), torch.tensor(2.0))
+    assert_noticed(lambda x: x * torch.distributions.kl_divergence(one, two),
+                   lambda: torch.distributions.register_kl(kind, kind)(lambda a, b: torch.tensor(7.0)))
+
+
+# --- names, weak references ---
+
+
+def test_names_of_functions_and_classes():
+    def f():
+        pass
+
+    kind = type("Kind", (Box,), {})
+    held = kind()
+    assert_noticed(lambda x: x * (2 if f.__name__ == "f" else 3), lambda: setattr(f, "__name__", "g"))
+    assert_noticed(lambda x: x * (2 if type(held).__name__ == "Kind" else 3), lambda: setattr(kind, "__name__", "Other"))
+    other = type("Box", (), {})
+    assert_noticed(lambda x: x * (2 if Box in type(held).__mro__ else 3), lambda: setattr(kind, "__bases__", (other,)))
+
+
+def test_an_object_that_is_referred_to_weakly_alone():
+    class Target:
+        scale = 2.0
+
+    holders = [Target()]
+    reference = weakref.ref(holders[0])
+    step = lambda x: x * (2 if reference() is not None else 3)  # noqa: E731
+    assert "weakly alone" in refusal_of(step, torch.ones(2))
+    held = Target()
+    table = weakref.WeakKeyDictionary({held: 2.0})
+    assert_noticed(lambda x: x * table[held], lambda: table.__setitem__(held, 3.0))
+    holders.clear()
+    assert reference() is None

@@ -4,6 +4,7 @@ Code of the standard library counts as the user's where user code called it, and
 that watches is seen; that another one starts is refused.
 """
 
+import importlib
 import linecache
 import os
 import sys
@@ -109,6 +110,8 @@ class Observed:
             if origin.has_effect(code):
                 self._on_effect(frame)
         else:
+            if code is importlib.import_module.__code__:
+                self._on_import(frame)
             self._user[key] = code
             self._globals[key] = [frame.f_globals]
 
@@ -142,6 +145,11 @@ class Observed:
         if text not in self._formats:
             self._formats[text] = attributes_in_format(text)
             self._summary = None
+
+    def _on_import(self, frame: types.FrameType) -> None:
+        caller = frame.f_back
+        if caller is not None and id(caller) not in self._below and self._origins.get(id(caller.f_code), ("", ""))[1] == origin.USER:
+            self._outside.append(_refusal(caller.f_code, caller.f_lineno, _IMPORTS))
 
     def _on_thread(self, frame: types.FrameType) -> None:
         """A thread is started: refused at the user's own line, before what the threads of the standard library call for it."""
@@ -272,6 +280,7 @@ def _asks_by_name(function: object) -> bool:
 _NOT_REPLAYED = "calls {}, which a replay would not run again; call it outside and pass its result as an argument"
 
 
+_IMPORTS = "imports a module by a name that isn't known, so what is read of it can't be compared; import it outside"
 _STARTS_THREAD = "starts a thread; a replay would start none: start it outside the captured function"
 
 

@@ -136,7 +136,7 @@ class RecordedCall:
             for refused in walked.refusals:
                 raise Refused(refused.reason, refused.path)
         walked.guards.extend(Guard("attribute", t, name, hooks, False, f"{path}.{name}") for path, t, name, hooks in more)
-        walked.guards.extend(guards())
+        walked.guards.extend(guards(observed.summary.library_called))
         return walked
 
     # --- the call ---

@@ -24,6 +24,7 @@ from .code_facts import nested
 from .guard import MISSING, Guard, Refusal, is_value, mismatch
 from .observe import Observed
 from .place import MAX_DEPTH, Place
+from .walk_containers import visit_referred
 from .walk_functions import walk_globals
 from .walk_instances import walk_tensor_classes
 
@@ -44,6 +45,7 @@ class Walker:
         self.result = Walk([], [], [], set(), [])
         self.code_ids: Set[int] = set()  # of result.functions: equal code may be in several files
         self.class_names = self.seen.names | self.seen.called | self.seen.library_called | special_names.NAMES
+        self.references: List[Tuple[object, Place]] = []  # targets of weak references
         self._of_modules: Dict[int, List[Guard]] = {}  # by dict of a module
         self._guarded: Set[tuple] = set()
         self._visited: Dict[int, bool] = {}  # by id: whether the place was optional
@@ -106,6 +108,9 @@ class Walker:
         self._visited[key] = place.optional
         self._queues[min(place.depth, MAX_DEPTH + 1)].append((value, place))
 
+    def has_visited(self, value: object) -> bool:
+        return is_value(value) or id(value) in self._visited
+
     def refuse(self, place: Place, reason: str) -> None:
         if not place.optional and (place.path, reason) not in self._refused:
             self._refused.add((place.path, reason))
@@ -136,6 +141,7 @@ def walk(roots: List[Tuple[str, object]], observed: Observed) -> Walk:
     walk_globals(w)
     walk_tensor_classes(w)
     w.run()
+    visit_referred(w)
     for guards in w._of_modules.values():
         w.result.guards.extend(guards)
     _refuse_lost_closures(w)

@@ -5,18 +5,24 @@ import types
 from typing import Dict, Set, Tuple
 
 from . import c_calls, origin, replaced
-from .guard import MISSING
+from .guard import MISSING, type_lookup
 from .place import Place
 
 _CACHE = "functools.lru_cache keeps results, which a replay would neither read nor add to; call the function without it"
 _UNSEEN = "calls into C code that can't be watched; use PyTorch's functions instead"
+_SETTING = "is a setting that a module computes when it is asked, which can't be compared; read it outside and pass it as an argument"
 _C_FUNCTION = "calls {} from C, unseen, which a replay would not run again; call it outside and pass its result as an argument"
+
+
+_NAMES_OF_FUNCTIONS = frozenset({"__name__", "__qualname__", "__doc__"})
 
 
 def walk_function(w, f, place) -> None:
     """A Python function: whole where its code was observed; of PyTorch's wrappers and of functools.wraps, what they wrap."""
     code = f.__code__
     is_user = w.observed.has(code)
+    for name in w.seen.names & _NAMES_OF_FUNCTIONS:
+        w.guard("attribute", f, name, getattr(f, name), f"{place.path}.{name}")
     if not (is_user or w.observed.has_library(code) or "__wrapped__" in f.__dict__):
         return
     w.result.functions.add(code)
@@ -175,8 +181,7 @@ def _follow(w, module: types.ModuleType, names, place) -> None:
     name, *rest = names
     attributes = vars(module)
     if name not in attributes:
-        if origin.of_name(module.__name__) == origin.USER:
-            w.guard("missing", attributes, name, None, f"{place.path}.{name}")
+        _walk_absent(w, module, name, place)
         return
     value = attributes[name]
     if value is sys.modules and place.optional:
@@ -191,6 +196,21 @@ def _follow(w, module: types.ModuleType, names, place) -> None:
             w.visit(value, place)
     if is_module:
         _follow(w, value, rest, place)
+
+
+def _walk_absent(w, module: types.ModuleType, name: str, place) -> None:
+    """A name that isn't among a module's attributes: its class or its `__getattr__` answers, or nothing does."""
+    attributes = vars(module)
+    if name in ("__dict__", "__getattribute__"):
+        w.visit(module, place)
+        return
+    found = type_lookup(type(module), name)
+    if found is not MISSING and not callable(found) and type(module) is not types.ModuleType:
+        w.refuse(place._replace(path=f"{place.path}.{name}"), _SETTING)
+    if origin.of_name(module.__name__) == origin.USER:
+        w.guard("missing", attributes, name, None, f"{place.path}.{name}")
+        if "__getattr__" in attributes:
+            w.hold("item", attributes, "__getattr__", attributes["__getattr__"], f"{place.path}.__getattr__", place)
 
 
 def _hold_of_foreign(w, module, name: str, place, is_module: bool = False) -> None:
@@ -268,7 +288,7 @@ def check_unseen(w, module, names: Set[str], path: str) -> None:
 def _is_foreign(module) -> bool:
     """PyTorch's, the standard library's, and installed packages: their functions and classes aren't replaced in a run."""
     file = getattr(module, "__file__", None) or ""
-    return origin.of_name(module.__name__) != origin.USER or "-packages" in file or not file.endswith(".py") and file != ""
+    return origin.of_name(module.__name__) != origin.USER or origin.is_installed(file) or not file.endswith(".py") and file != ""
 
 
 def _is_unseen(value) -> bool:

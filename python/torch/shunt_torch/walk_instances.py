@@ -28,6 +28,7 @@ _BORING = frozenset(
         "__annotations_cache__", "__annotate_func__",
     }
 )  # fmt: skip
+_NAMES_OF_CLASSES = frozenset({"__name__", "__qualname__", "__bases__", "__mro__"})
 _FUNCTIONS = (types.FunctionType, staticmethod, classmethod, property)
 
 
@@ -231,6 +232,9 @@ def walk_class(w, kind, place) -> None:
         return
     if origin.of_class(type(kind)) == origin.USER:
         w.visit(type(kind), place._replace(path=type(kind).__qualname__))
+    if whose == origin.USER:
+        for name in w.seen.names & _NAMES_OF_CLASSES:
+            w.guard("attribute", kind, name, type.__getattribute__(kind, name), f"{kind.__qualname__}.{name}")
     names = w.class_names
     if issubclass(kind, torch.Tensor):
         names = names - replaced.NAMES
