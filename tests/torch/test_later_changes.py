@@ -1,5 +1,6 @@
 """What users change after a function was captured, at places where changes are rare: classes, other packages, PyTorch itself."""
 
+import datetime
 import enum
 import functools
 import operator
@@ -15,6 +16,7 @@ import torch
 from capturing import bits, refusal_of, replays
 
 F = torch.nn.functional
+now = datetime.datetime
 
 
 def answers(step, change, x=None, calls=5):
@@ -512,10 +514,101 @@ def test_an_object_that_is_referred_to_weakly_alone():
 
     holders = [Target()]
     reference = weakref.ref(holders[0])
-    step = lambda x: x * (2 if reference() is not None else 3)  # noqa: E731
-    assert "weakly alone" in refusal_of(step, torch.ones(2))
+    step = shunt_torch.capture(lambda x: x * (2 if reference() is not None else 3), check="never")
+    for _ in range(5):
+        step(torch.ones(2))
+    assert "weakly alone" in str(step._refusal)
     held = Target()
     table = weakref.WeakKeyDictionary({held: 2.0})
     assert_noticed(lambda x: x * table[held], lambda: table.__setitem__(held, 3.0))
     holders.clear()
-    assert reference() is None
+    assert reference() is None and step(torch.ones(1)).item() == 3
+
+
+# --- more places of attributes ---
+
+
+def partially(x, held):
+    return x * 2
+
+
+class Wide:
+    pass
+
+
+def annotated(x: "a"):
+    return x
+
+
+PLACES = {
+    "a function's dict": (lambda: annotated, lambda f: setattr(f, "scale", 2.0), lambda x, f: x * f(2.0) * f.scale,
+                          lambda f: setattr(f, "__dict__", {"scale": 3.0})),
+    "a function's, computed": (lambda: annotated, lambda f: setattr(f, "scale", 2.0), lambda x, f: f(x) * getattr(f, "sc" + "ale"),
+                               lambda f: setattr(f, "scale", 3.0)),
+    "a function's, later": (lambda: annotated, lambda f: vars(f).clear(), lambda x, f: f(x) * getattr(f, "sc" + "ale", 2.0),
+                            lambda f: setattr(f, "scale", 3.0)),
+    "annotations": (lambda: annotated, lambda f: setattr(f, "__annotations__", {"x": "a"}), lambda x, f: x * len(f.__annotations__["x"]),
+                    lambda f: f.__annotations__.update(x="bcd")),
+    "a partial's": (lambda: functools.partial(partially), lambda p: setattr(p, "scale", 2.0), lambda x, p: x * p.scale,
+                    lambda p: setattr(p, "scale", 3.0)),
+    "a tensor's, computed": (lambda: torch.ones(2), lambda t: setattr(t, "scale", 2.0), lambda x, t: x * t * getattr(t, "sc" + "ale"),
+                             lambda t: setattr(t, "scale", 3.0)),
+    "a tensor's, later": (lambda: torch.ones(2), lambda t: None, lambda x, t: x * t * getattr(t, "sc" + "ale", 2.0),
+                          lambda t: setattr(t, "scale", 3.0)),
+    "a class's, later": (lambda: type("Kind", (Wide,), {})(), lambda h: None, lambda x, h: x * getattr(h, "sc" + "ale", 2.0),
+                         lambda h: setattr(type(h), "scale", 3.0)),
+    "a base's, later": (lambda: type("Kind", (type("Base", (), {}),), {})(), lambda h: None, lambda x, h: x * getattr(h, "sc" + "ale", 2.0),
+                        lambda h: setattr(type(h).__mro__[1], "scale", 3.0)),
+    "a class's annotations": (lambda: type("Kind", (), {"__annotations__": {"a": int}})(), lambda h: None,
+                              lambda x, h: x * len(type(h).__annotations__), lambda h: type(h).__annotations__.update(b=int)),
+    "a member's, later": (lambda: enum.Enum("Kind", "A").A, lambda m: None, lambda x, m: x * getattr(m, "sc" + "ale", 2.0),
+                          lambda m: setattr(m, "scale", 3.0)),
+    "a member's dict": (lambda: enum.Enum("Kind", "A").A, lambda m: setattr(m, "scale", 2.0), lambda x, m: x * m.scale,
+                        lambda m: setattr(m, "__dict__", {**vars(m), "scale": 3.0})),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_places_of_attributes(name):
+    make, prepare, read, change = PLACES[name]
+    held = make()
+    prepare(held)
+    assert_noticed(lambda x: read(x, held), lambda: change(held))
+
+
+def test_a_module_that_is_replaced(own_module, monkeypatch):
+    def step(x):
+        import module_of_a_user as m
+
+        return x * m.SCALE
+
+    other = types.ModuleType("module_of_a_user")
+    other.__file__, other.SCALE = own_module.__file__, 3.0
+    assert_noticed(step, lambda: monkeypatch.setitem(sys.modules, "module_of_a_user", other))
+
+
+def imports_a_clock(x):
+    from time import perf_counter
+
+    return x * next(iter(perf_counter, None))
+
+
+def imports_clocks(x):
+    import time as t
+
+    return x * next(iter(t.perf_counter, None))
+
+
+def names_a_clock(x):
+    t = time
+    return x * next(iter(t.perf_counter, None))
+
+
+@pytest.mark.parametrize("step", [
+    imports_a_clock, imports_clocks, names_a_clock,
+    lambda x: x * next(iter(datetime.datetime.now, None)).microsecond,
+    lambda x: x * next(iter(now.now, None)).microsecond,
+    lambda x: x * next(iter(datetime.date.today, None)).day,
+])  # fmt: skip
+def test_more_clocks_that_are_called_from_c(step):
+    assert "from C, unseen" in refusal_of(step, torch.ones(1, dtype=torch.float64))

@@ -29,6 +29,7 @@ class Facts(NamedTuple):
     chains: Set[Tuple[str, ...]]  # global names, each with the attributes loaded from it in a row: ("utils", "SCALE")
     stored: Set[str]  # attributes assigned or deleted, but for those of `self`
     stored_in_self: Set[str]
+    loaded: Set[str]  # attributes that are read, but for those of methods called at once
     imports: Set[str]
     escaped: Set[Tuple[str, ...]]  # those chains that are loaded as values, not to be called at once (from Python 3.11 on)
     is_open: bool  # reads attributes by names that can't be known
@@ -36,7 +37,7 @@ class Facts(NamedTuple):
 
 def facts_of(code: types.CodeType) -> Facts:
     """The facts of the code and of all code nested in it: lambdas, inner functions, comprehensions, classes."""
-    facts = Facts(set(), set(), set(), set(), set(), set(), False)
+    facts = Facts(set(), set(), set(), set(), set(), set(), set(), False)
     is_open = [_scan(c, facts) for c in nested(code)]
     is_open.append(not facts.escaped.isdisjoint(_READERS))
     if not facts.names.isdisjoint(("format", "format_map")):
@@ -79,6 +80,10 @@ def _scan(code: types.CodeType, facts: Facts) -> bool:
     for op, argument in _instructions(code):
         if op in _SKIPPED:
             continue
+        if op == "IMPORT_FROM":
+            facts.loaded.add(names[argument])
+        elif op == "LOAD_ATTR" and not (_SHIFTED_ATTRIBUTE and argument & 1):
+            facts.loaded.add(names[argument >> 1 if _SHIFTED_ATTRIBUTE else argument])
         if chain and op in ("LOAD_ATTR", "LOAD_METHOD"):
             chain += (names[argument >> 1 if _SHIFTED_ATTRIBUTE else argument],)
             called = called or op == "LOAD_METHOD" or _SHIFTED_ATTRIBUTE and bool(argument & 1)

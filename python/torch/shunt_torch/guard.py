@@ -10,7 +10,7 @@ MISSING as what is expected: nothing may be there.
     missing          dict                  key isn't in owner
     keys             dict                  tuple(owner) has the expected keys, in this order
     index            list, deque           owner[key] is expected
-    length           list, deque, set      len(owner) is expected
+    length           list, deque, set      len(owner) is expected; of a type, that of its dict
     cell             cell of a closure     its contents are expected
     empty_cell       cell of a closure     it has no contents
     attribute        any object            its slot or C attribute `key` is expected; MISSING: one without value, or of another kind
@@ -185,7 +185,7 @@ _LOOK = {
     "missing": _look_item,
     "keys": _look_keys,
     "index": _look_index,
-    "length": lambda owner, key: _list_type(owner).__len__(owner),
+    "length": lambda owner, key: len(vars(owner)) if isinstance(owner, type) else _list_type(owner).__len__(owner),
     "cell": _look_cell,
     "empty_cell": _look_cell,
     "attribute": _look_attribute,

@@ -245,12 +245,14 @@ class Summary:
         self.facts: Dict[int, Facts] = {id(code): facts_of(code) for code in observed._user.values()}
         self.names: Set[str] = set()
         self.tested: Set[str] = set()  # asked for by getattr, hasattr ..., so that absence matters
+        self.loaded: Set[str] = set()  # attributes that are read as values
         self.stored: Set[str] = set()  # assigned to anything but self
         self.stored_in_self: Set[str] = set()
         self.reads_all = False  # some attributes are asked for by names that can't be known
         for key, code in observed._user.items():
             facts = self.facts[key]
             self.names |= facts.names
+            self.loaded |= facts.loaded
             self.stored |= facts.stored
             self.stored_in_self |= facts.stored_in_self
             self._open(code, facts.is_open)
@@ -260,6 +262,7 @@ class Summary:
             self.tested.update(asked or ())
         self.tested.update(*observed._formats.values())
         self.names |= self.tested
+        self.loaded |= self.tested
         self.called = {code.co_name for code in observed._user.values()}  # special methods run without being named
         self.library_called = {code.co_name for code in observed._library.values()}
         self.all_names = set(self.names)

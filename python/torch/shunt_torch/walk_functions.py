@@ -1,10 +1,11 @@
 """How functions, other callables and Python modules are walked, and the globals of observed code."""
 
+import functools
 import sys
 import types
 from typing import Dict, Set, Tuple
 
-from . import c_calls, origin, replaced
+from . import c_calls, origin, replaced, walk_instances
 from .guard import MISSING, type_lookup
 from .place import Place
 
@@ -14,7 +15,7 @@ _SETTING = "is a setting that a module computes when it is asked, which can't be
 _C_FUNCTION = "calls {} from C, unseen, which a replay would not run again; call it outside and pass its result as an argument"
 
 
-_NAMES_OF_FUNCTIONS = frozenset({"__name__", "__qualname__", "__doc__"})
+_NAMES_OF_FUNCTIONS = frozenset({"__name__", "__qualname__", "__doc__", "__annotations__"})
 
 
 def walk_function(w, f, place) -> None:
@@ -22,7 +23,8 @@ def walk_function(w, f, place) -> None:
     code = f.__code__
     is_user = w.observed.has(code)
     for name in w.seen.names & _NAMES_OF_FUNCTIONS:
-        w.guard("attribute", f, name, getattr(f, name), f"{place.path}.{name}")
+        path = f"{place.path}.{name}"
+        w.hold("attribute", f, name, getattr(f, name), path, place._replace(path=path))
     if not (is_user or w.observed.has_library(code) or "__wrapped__" in f.__dict__):
         return
     w.result.functions.add(code)
@@ -61,11 +63,14 @@ def _walk_defaults(w, f, place) -> None:
 
 def _walk_function_attributes(w, f, place, is_user: bool) -> None:
     attributes = f.__dict__
+    w.guard("attribute", f, "__dict__", attributes, f"{place.path}.__dict__")
     for name in list(attributes):
-        if name == "__wrapped__" or is_user and name in w.seen.names:
+        if name == "__wrapped__" or is_user and (w.seen.reads_all or name in w.seen.names):
             path = f"{place.path}.{name}"
             w.hold("item", attributes, name, attributes[name], path, place._replace(path=path))
-    if is_user:
+    if is_user and w.seen.reads_all:
+        w.guard("keys", attributes, None, tuple(attributes), f"attributes of {place.path}")
+    elif is_user:
         for name in sorted((w.seen.stored | w.seen.tested) - attributes.keys()):
             w.guard("missing", attributes, name, None, f"{place.path}.{name}")
 
@@ -110,6 +115,8 @@ def walk_cached_property(w, p, place) -> None:
 
 def walk_partial(w, p, place) -> None:
     """A functools.partial: its function is called from C, which no profiler sees."""
+    if type(p) is functools.partial:  # of derived classes walk_instance does it
+        walk_instances.walk_attributes(w, p, place)
     for name in ("func", "args", "keywords"):
         path = f"{place.path}.{name}"
         value = getattr(p, name)
@@ -170,7 +177,7 @@ def _check_escaped(w, value: object, chain: Tuple[str, ...]) -> None:
     """Refuses a C function that is passed on as a value: `map(print, x)` calls it where no profiler sees it."""
     for name in chain[1:]:
         if not isinstance(value, types.ModuleType):
-            return
+            return  # see walk_class for methods of classes made in C
         value = vars(value).get(name)
     if isinstance(value, types.BuiltinFunctionType) and not c_calls.is_allowed(value):
         w.refuse(Place(".".join(chain), 0, False), _C_FUNCTION.format(c_calls.name_of(value)))
@@ -228,9 +235,7 @@ def _hold_of_foreign(w, module, name: str, place, is_module: bool = False) -> No
     if kind != origin.USER:
         if isinstance(value, types.FunctionType) and not w.observed.has(value.__code__):
             return
-        if isinstance(value, type) and kind == origin.STANDARD:
-            return
-        place = place._replace(optional=place.optional or kind == origin.LIBRARY or not isinstance(value, types.MethodType))
+        place = place._replace(optional=place.optional or kind == origin.LIBRARY or not isinstance(value, (type, types.MethodType)))
     w.visit(value, place)
 
 
@@ -257,7 +262,7 @@ def _walk_named(w, module, names: Set[str], place) -> None:
         value = vars(module)[name]
         here = place._replace(path=f"{place.path}.{name}")
         _hold_of_foreign(w, module, name, here)
-        if w.seen.reads_all and isinstance(value, types.BuiltinFunctionType):
+        if isinstance(value, types.BuiltinFunctionType) and (w.seen.reads_all or name in w.seen.loaded):
             w.visit(value, here)
 
 
@@ -268,6 +273,8 @@ def _walk_imports(w, facts, d: dict) -> None:
             continue
         root = sys.modules.get(name.partition(".")[0], module)
         for m in (root, module):
+            if sys.modules.get(m.__name__) is m:
+                w.guard_module(sys.modules, m.__name__, m, f"sys.modules[{m.__name__!r}]")
             place = Place(m.__name__, 0, origin.of_name(d.get("__name__")) == origin.STANDARD)
             if _is_foreign(m):
                 _walk_named(w, m, facts.names, place)

@@ -97,6 +97,14 @@ def walk_instance(w, value, place) -> None:
         w.hold("attribute", value, name, held, path, inner._replace(path=path))
 
 
+def walk_attributes(w, value, place) -> None:
+    """Those that users gave to an object of a class that has others of its own."""
+    shape, attributes = shape_of(w, type(value)), dict_of(value)
+    names = [n for n in attributes or () if shape.names is None or n in shape.names]
+    if attributes is not None:
+        _walk_dict(w, value, attributes, names, shape, place._replace(depth=place.depth + 1))
+
+
 def _guard_class(w, value, place) -> None:
     kind = type(value)
     if kind.__flags__ & (1 << 9):
@@ -164,12 +172,12 @@ def walk_enum(w, value, place) -> None:
 
 
 def _guard_members(w, value, attributes: dict, place) -> None:
+    w.guard("attribute", value, "__dict__", attributes, f"{place.path}.__dict__")
+    w.guard("keys", attributes, None, tuple(attributes), f"attributes of {place.path}")
     for name in list(attributes):
         if name != "__objclass__":
             path = f"{place.path}.{name}"
             w.hold("item", attributes, name, attributes[name], path, place._replace(path=path))
-    for name in sorted((w.seen.tested | w.seen.stored) - attributes.keys()):
-        w.guard("missing", attributes, name, None, f"{place.path}.{name}")
 
 
 def walk_whole(w, value, place) -> None:
@@ -212,9 +220,12 @@ def walk_tensor(w, value, place) -> None:
     attributes = dict_of(value)
     if attributes is None:
         return
-    names = [n for n in attributes if n in w.seen.names]
+    reads_all = w.seen.reads_all
+    names = [n for n in attributes if reads_all or n in w.seen.names]
     absent = [n for n in w.tensor_absent if n not in attributes]
-    if names or absent:
+    if reads_all:
+        w.guard("keys", attributes, None, tuple(attributes), f"attributes of {place.path}")
+    if names or absent or reads_all:
         w.guard("attribute", value, "__dict__", attributes, f"{place.path}.__dict__")
         for name in absent:
             w.guard("missing", attributes, name, None, f"{place.path}.{name}")
@@ -228,7 +239,10 @@ def walk_class(w, kind, place) -> None:
     """A class of a user's or of PyTorch's: what its MRO gives for each name that code mentions, and for special methods, and
     what it lacks of these."""
     whose = origin.of_class(kind)
-    if whose == origin.STANDARD or not kind.__flags__ & (1 << 9):
+    if not kind.__flags__ & (1 << 9):
+        _check_methods(w, kind, place)
+        return
+    if whose == origin.STANDARD:
         return
     if origin.of_class(type(kind)) == origin.USER:
         w.visit(type(kind), place._replace(path=type(kind).__qualname__))
@@ -238,17 +252,20 @@ def walk_class(w, kind, place) -> None:
     names = w.class_names
     if issubclass(kind, torch.Tensor):
         names = names - replaced.NAMES
+    boring = _BORING - w.seen.names
     done: Set[str] = set()
     for base in kind.__mro__[:-1]:
         base_origin = origin.of_class(base)
         entries = vars(base)
         reads_all = w.seen.reads_all and base_origin == origin.USER
+        if reads_all:
+            w.guard("length", base, None, len(entries), f"the number of attributes of {base.__qualname__}")
         for name in [n for n in entries if n in names or reads_all]:
-            if name in done or name in _BORING:
+            if name in done or name in boring:
                 continue
             done.add(name)
             _walk_class_entry(w, kind, base, name, entries[name], place, base_origin == origin.USER)
-    lacking = names - done - _BORING
+    lacking = names - done - boring
     # Those that all objects have, as `__eq__`, the class has from there.
     w.guard("plain", kind, None, tuple(sorted(lacking)), f"attributes of {kind.__qualname__}")
 
@@ -261,6 +278,13 @@ def _walk_class_entry(w, kind, base, name: str, value: object, place, is_user: b
         return
     depth = place.depth if isinstance(value, _FUNCTIONS) else place.depth + 1
     w.visit(value, place._replace(path=path, depth=depth))
+
+
+def _check_methods(w, kind, place) -> None:
+    """Refuses methods of a class made in C that code reads as values, as in `iter(datetime.now, None)`: called unseen."""
+    for name in w.seen.loaded & vars(kind).keys():
+        if type(vars(kind)[name]) in (types.ClassMethodDescriptorType, staticmethod):
+            w.visit(getattr(kind, name), place._replace(path=f"{kind.__qualname__}.{name}"))
 
 
 def walk_tensor_classes(w) -> None:

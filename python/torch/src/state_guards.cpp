@@ -34,6 +34,7 @@ PyTypeObject* dequeType() {
 // The methods of list and deque, whatever a subclass makes of them.
 Py_ssize_t lengthOf(PyObject* owner) {
   if (PyAnySet_Check(owner)) return PySet_GET_SIZE(owner);
+  if (PyType_Check(owner)) return PyDict_GET_SIZE(reinterpret_cast<PyTypeObject*>(owner)->tp_dict);
   return PyList_Check(owner) ? PyList_GET_SIZE(owner) : dequeType()->tp_as_sequence->sq_length(owner);
 }
 
