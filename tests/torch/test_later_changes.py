@@ -73,7 +73,7 @@ SPECIAL = {
     "__bool__": (lambda self: False, lambda x, held: x * 2 if held else x),
     "__len__": (lambda self: 0, lambda x, held: x * 2 if held else x),
     "__eq__": (lambda self, other: True, lambda x, held: x * 2 if held == 1 else x),
-    "__contains__": (lambda self, other: True, lambda x, held: x * 2 if isinstance(held, Box) and hasattr(type(held), "__contains__") else x),
+    "__contains__": (lambda self, other: True, lambda x, held: x * 2 if hasattr(type(held), "__contains__") else x),
     "__float__": (lambda self: 3.0, lambda x, held: x * 2 if hasattr(held, "__float__") else x),
     "__str__": (lambda self: "", lambda x, held: x * len(str(type(held).__str__(held)))),
     "__hash__": (lambda self: 5, lambda x, held: x * 2 if hash(held) == 5 else x),
