@@ -304,22 +304,36 @@ def test_sets():
     for make in (set, HostileSet):
         for elements in ([], [1, "a"], [thing], [NAN, 0.0], [(1, 2), None, range(3), torch.float32], [Colour.RED, Colour.ODD, object]):
             owner = make(elements)
-            watched = Watched(guard("set", owner, None, frozenset(elements)))
+            watched = Watched(guard("set", owner, None, tuple(set.__iter__(owner))))
             assert watched.holds()
+            order = [*map(id, set.__iter__(owner))]
             set.add(owner, "more")
             assert not watched.holds()
             set.discard(owner, "more")
-            assert watched.holds()
+            assert watched.holds() == (order == [*map(id, set.__iter__(owner))])  # its table has grown
             if elements:
                 set.discard(owner, elements[0])
                 assert not watched.holds()
     for one, other in [({1}, {True}), ({1}, {1.0}), ({0.0}, {-0.0}), ({(1,)}, {(True,)}), ({thing}, {equal}), ({NAN}, {OTHER_NAN}),
                        ({range(0)}, {range(1, 1)}), ({"a"}, {HostileStr("a")}), ({(0.0, 1)}, {(-0.0, 1)}), ({1, 2}, {1})]:
-        assert holds(guard("set", one, None, frozenset(one))) and holds(guard("set", other, None, frozenset(other)))
-        assert not holds(guard("set", one, None, frozenset(other))) and not holds(guard("set", other, None, frozenset(one)))
+        assert holds(guard("set", one, None, tuple(one))) and holds(guard("set", other, None, tuple(other)))
+        assert not holds(guard("set", one, None, tuple(other))) and not holds(guard("set", other, None, tuple(one)))
     for value in VALUES:
         if type(value) is not slice and "Hostile" not in repr(value):
-            assert holds(guard("set", {value}, None, frozenset([copy_of(value)])))
+            assert holds(guard("set", {value}, None, (copy_of(value),)))
+
+
+def test_the_order_of_a_sets_elements():
+    owner = {0, 8}  # which meet in a table of eight
+    watched = Watched(guard("set", owner, None, tuple(owner)))
+    assert watched.holds()
+    order = tuple(owner)
+    for first in (8, 0):
+        owner.clear()
+        owner.update([first])
+        owner.add(8 - first)
+        assert watched.holds() == (tuple(owner) == order)
+    assert sorted([tuple({0, 8}), tuple({8, 0})]) == [(0, 8), (8, 0)]  # so one of the two differed
 
 
 # --- attributes ---

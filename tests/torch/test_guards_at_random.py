@@ -46,7 +46,7 @@ def random_guards(r, owner):
         items = [guard("item", owner, k, v) for k, v in dict.items(owner)]
         return [guard("keys", owner, None, keys_of(owner)), *items] + ([guard("missing", owner, key)] if dict.get(owner, key, MISSING) is MISSING else [])
     if isinstance(owner, set):
-        return [guard("set", owner, None, frozenset(owner))]
+        return [guard("set", owner, None, tuple(set.__iter__(owner)))]
     return [guard("length", owner, None, len(owner)), *(guard("index", owner, i, v) for i, v in enumerate(owner))]
 
 

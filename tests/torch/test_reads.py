@@ -268,3 +268,78 @@ def test_hidden_writes():
 
     captured = same_as_eager(lambda: program(step), drive)
     assert not captured._recordings, captured.explain()
+
+
+# --- what tensors are besides their elements ---
+
+
+def test_where_a_tensor_begins_is_guarded_if_asked_for():
+    base = torch.arange(20.0)
+    for step in (lambda x: x * x.storage_offset(), lambda x: x * x[1:].storage_offset()):
+        p = shunt_torch.capture(step, check="never")
+        for i in (0, 0, 0, 0, 4, 8, 4):
+            assert p(base[i : i + 4]).tolist() == step(base[i : i + 4]).tolist()
+        assert sum(r.runs for r in p._recordings) > 0 and len(p._recordings) == 3
+    p = shunt_torch.capture(lambda x: x * 2, check="never")
+    for i in (0, 0, 0, 0, 4, 8, 4):
+        p(base[i : i + 4])
+    assert len(p._recordings) == 1
+
+
+def applies(x):
+    y = x.clone()
+    y.apply_(lambda v: v if v > 0 else 0.0)
+    return y * 1
+
+
+def maps(x):
+    y = x.clone()
+    y.map_(x, lambda a, b: a)
+    return y * 1
+
+
+def maps_two(x):
+    y = x.clone()
+    y.map2_(x, x, lambda a, b, c: a)
+    return y * 1
+
+
+@pytest.mark.parametrize(
+    "step, name",
+    [
+        (applies, "apply_"), (maps, "map_"), (maps_two, "map2_"),
+        (lambda x: x * (2 if x._base is None else 3), "_base"),
+        (lambda x: x * (2 if x.is_shared() else 3), "is_shared"),
+        (lambda x: x * (2 if x._is_view() else 3), "_is_view"),
+        (lambda x: x * x._version, "_version"),
+        (lambda x: x * (x._cdata % 2), "_cdata"),
+        (lambda x: x * x._typed_storage()._size(), "_typed_storage"),
+        (lambda x: x * (id(x) % 7), "by id()"),
+    ],
+)  # fmt: skip
+def test_attributes_that_another_calls_tensor_need_not_have(step, name):
+    assert name in refusal_of(step, torch.ones(3)) and f"`" in refusal_of(step, torch.ones(3))
+
+
+def test_the_graph_of_an_input():
+    w = torch.ones(3, requires_grad=True)
+
+    def step(x):
+        return x * (2 if type(x.grad_fn).__name__.startswith("Add") else 3)
+
+    with torch.no_grad():
+        x = w.detach()
+    with torch.enable_grad():
+        x = w + 1
+    with torch.no_grad():
+        assert "grad_fn" in refusal_of(step, x)
+    assert check_captured(same_as_eager(lambda: program(lambda x: x * (2 if x.grad_fn is None else 3)),
+                                        lambda p: [p.step(torch.ones(3)) for _ in range(6)]))
+
+
+def test_dicts_keyed_by_tensors():
+    assert "keys of the result" in refusal_of(lambda x: {x: x * 2}, torch.ones(3))
+    assert "keys of the result[0]" in refusal_of(lambda x: [{(1, x): x * 2}], torch.ones(3))
+    assert "keys of dicts among the arguments" in refusal_of(lambda d: [x * 2 for x in d.values()], {torch.ones(3): torch.ones(3)})
+    p = same_as_eager(lambda: program(lambda x: {1: x, "a": x * 2, (1, None): x}), lambda p: [p.step(torch.ones(3)) for _ in range(6)])
+    check_captured(p)

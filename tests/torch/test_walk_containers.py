@@ -139,17 +139,18 @@ def test_subclasses_of_containers():
 
 
 def test_a_weak_reference_keeps_its_target():
-    target = Money(2)
-    held = weakref.ref(target)
+    holders = [Money(2)]
+    held = weakref.ref(holders[0])
 
     def step(x):
-        return x * held().n
+        return x * held().n * len(holders)
 
     result = walk_of(step, X)
-    target.n = 3
-    assert changed(result) == ["held().n"]
-    del target
+    holders[0].n = 3
+    assert changed(result) == ["holders[0].n"]
+    holders.clear()
     assert held() is not None
+    assert "weakly alone" in refusals(step, X)[0]
 
 
 # Extension types and NumPy.

@@ -4,6 +4,7 @@ Only names matter, not which branch runs: a name that the code mentions counts a
 the answer errs towards more names.
 """
 
+import _string  # as string.Formatter does
 import dis
 import sys
 import types
@@ -28,6 +29,7 @@ class Facts(NamedTuple):
     chains: Set[Tuple[str, ...]]  # global names, each with the attributes loaded from it in a row: ("utils", "SCALE")
     stored: Set[str]  # attributes assigned or deleted, but for those of `self`
     stored_in_self: Set[str]
+    loaded: Set[str]  # attributes that are read, but for those of methods called at once
     imports: Set[str]
     escaped: Set[Tuple[str, ...]]  # those chains that are loaded as values, not to be called at once (from Python 3.11 on)
     is_open: bool  # reads attributes by names that can't be known
@@ -35,9 +37,11 @@ class Facts(NamedTuple):
 
 def facts_of(code: types.CodeType) -> Facts:
     """The facts of the code and of all code nested in it: lambdas, inner functions, comprehensions, classes."""
-    facts = Facts(set(), set(), set(), set(), set(), set(), False)
+    facts = Facts(set(), set(), set(), set(), set(), set(), set(), False)
     is_open = [_scan(c, facts) for c in nested(code)]
     is_open.append(not facts.escaped.isdisjoint(_READERS))
+    if not facts.names.isdisjoint(("format", "format_map")):
+        facts.names.update(*map(attributes_in_format, string_constants(code)))
     return facts._replace(is_open=any(is_open))
 
 
@@ -76,6 +80,10 @@ def _scan(code: types.CodeType, facts: Facts) -> bool:
     for op, argument in _instructions(code):
         if op in _SKIPPED:
             continue
+        if op == "IMPORT_FROM":
+            facts.loaded.add(names[argument])
+        elif op == "LOAD_ATTR" and not (_SHIFTED_ATTRIBUTE and argument & 1):
+            facts.loaded.add(names[argument >> 1 if _SHIFTED_ATTRIBUTE else argument])
         if chain and op in ("LOAD_ATTR", "LOAD_METHOD"):
             chain += (names[argument >> 1 if _SHIFTED_ATTRIBUTE else argument],)
             called = called or op == "LOAD_METHOD" or _SHIFTED_ATTRIBUTE and bool(argument & 1)
@@ -156,6 +164,18 @@ def _constant_name(instructions: list, at: int) -> Optional[str]:
 
 # The instruction at which all arguments are on the stack.
 _CALL = "CALL_FUNCTION" if sys.version_info < (3, 11) else "PRECALL" if sys.version_info < (3, 12) else "CALL"
+
+
+def attributes_in_format(text: str) -> Set[str]:
+    """The attributes that "{0.scale}".format() reads, those in nested fields included."""
+    found: Set[str] = set()
+    try:
+        for _, field, spec, _ in _string.formatter_parser(text):
+            found.update(name for is_attribute, name in _string.formatter_field_name_split(field or "")[1] if is_attribute)
+            found |= attributes_in_format(spec) if spec else set()
+    except ValueError:
+        pass  # no format
+    return found
 
 
 def string_constants(code: types.CodeType) -> Set[str]:

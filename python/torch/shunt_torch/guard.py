@@ -10,13 +10,14 @@ MISSING as what is expected: nothing may be there.
     missing          dict                  key isn't in owner
     keys             dict                  tuple(owner) has the expected keys, in this order
     index            list, deque           owner[key] is expected
-    length           list, deque, set      len(owner) is expected
+    length           list, deque, set      len(owner) is expected; of a type, that of its dict
     cell             cell of a closure     its contents are expected
     empty_cell       cell of a closure     it has no contents
     attribute        any object            its slot or C attribute `key` is expected; MISSING: one without value, or of another kind
     type_attribute   type                  the raw value that the MRO gives for key is expected; MISSING: none
+    plain            type                  for each of the expected names the MRO gives what it gives for `object`, most often nothing
     context          ContextVar            what it has in this context is expected; MISSING: nothing but its default
-    set              set                   its elements are those of the frozenset expected
+    set              set                   tuple(owner) has the expected elements, in this order
 """
 
 import enum
@@ -123,10 +124,11 @@ def mismatch(guard: Guard) -> Optional[Tuple[Any, Any]]:
     expected = guard.expected
     if guard.kind in ("missing", "empty_cell"):
         return None if got is MISSING else (MISSING, got)
-    if guard.kind == "keys":
+    if guard.kind in ("keys", "set"):
         return None if _same_keys(expected, got) else (expected, got)
-    if guard.kind == "set":
-        return None if _elements(expected) == _elements(got) else (expected, list(set.__iter__(got)))
+    if guard.kind == "plain":
+        added = [name for name in expected if type_lookup(got, name) is not type_lookup(object, name)]
+        return (f"a class without {added[0]}", type_lookup(got, added[0])) if added else None
     if guard.kind == "length":
         return None if expected == got else (expected, got)
     return None if got is expected or guard.by_value and same_value(expected, got) else (expected, got)
@@ -134,26 +136,6 @@ def mismatch(guard: Guard) -> Optional[Tuple[Any, Any]]:
 
 def _same_keys(a: tuple, b: tuple) -> bool:
     return len(a) == len(b) and all(x is y or is_value(x) and same_value(x, y) for x, y in zip(a, b))
-
-
-def _elements(s) -> set:
-    return {_identity(x) for x in (set if isinstance(s, set) else frozenset).__iter__(s)}
-
-
-def _identity(x: object) -> tuple:
-    """Equal for what is_value and same_value make the same, and hashed without the user's code."""
-    kind = type(x)
-    if kind is float:
-        return kind, struct.pack("<d", x)
-    if kind is complex:
-        return kind, struct.pack("<dd", x.real, x.imag)
-    if kind is range:
-        return kind, x.start, x.stop, x.step
-    if kind is tuple and is_value(x):
-        return kind, tuple(map(_identity, x))
-    if kind is slice and is_value(x):
-        return kind, tuple(map(_identity, (x.start, x.stop, x.step)))
-    return (kind, x) if kind in _VALUE_TYPES else (None, id(x))
 
 
 def _look_item(owner: dict, key: object) -> object:
@@ -203,11 +185,12 @@ _LOOK = {
     "missing": _look_item,
     "keys": _look_keys,
     "index": _look_index,
-    "length": lambda owner, key: _list_type(owner).__len__(owner),
+    "length": lambda owner, key: len(vars(owner)) if isinstance(owner, type) else _list_type(owner).__len__(owner),
     "cell": _look_cell,
     "empty_cell": _look_cell,
     "attribute": _look_attribute,
     "type_attribute": type_lookup,
     "context": lambda owner, key: owner.get(MISSING),
-    "set": lambda owner, key: owner,
+    "plain": lambda owner, key: owner,
+    "set": lambda owner, key: tuple(set.__iter__(owner)),
 }

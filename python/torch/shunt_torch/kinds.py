@@ -114,10 +114,10 @@ def handler_of(kind: type) -> Handler:
 
 def _of_numpy(kind: type):
     for base in kind.__mro__:
+        if base.__module__ == "numpy" and base.__name__ in ("ndarray", "void"):  # a void shows memory of an array
+            return refuses(_ARRAY)
         if base.__module__ == "numpy" and base.__name__ in ("generic", "dtype"):
             return nothing  # immutable
-        if base.__module__ == "numpy" and base.__name__ == "ndarray":
-            return refuses(_ARRAY)
     return None
 
 
@@ -127,6 +127,8 @@ def _of_instance(kind: type) -> Handler:
         parts.append(walk_functions.walk_partial)
     if issubclass(kind, property):
         parts.append(walk_functions.walk_property)
+    if issubclass(kind, BaseException):
+        parts.append(walk_instances.walk_exception)
     containers = tuple(base for base, _ in _CONTAINERS) + (collections.OrderedDict, collections.defaultdict)
     for base in kind.__mro__:
         if base in _TRANSPARENT or base in containers or issubclass(base, BaseException):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Iterator
+from typing import Any, Iterable, Iterator
 
 import torch
 import torch.backends.mha
 import torch.backends.opt_einsum
-import torch.distributions
+import torch.distributions.kl
 import torch.nn.utils.parametrize
 
 from .guard import Guard, is_value, type_lookup
@@ -22,8 +22,14 @@ _KEYS = frozenset(
 )  # fmt: skip
 
 
-def guards() -> list[Guard]:
+def guards(library_called: Iterable[str] = ()) -> list[Guard]:
+    """`library_called`: the names of PyTorch's Python functions that ran."""
     found = []
+    if "kl_divergence" in library_called:
+        registry = torch.distributions.kl._KL_REGISTRY
+        path = "the functions registered by register_kl"
+        found.append(Guard("keys", registry, None, tuple(registry), False, path))
+        found.extend(Guard("item", registry, key, value, False, path) for key, value in registry.items())
     for module, name in (
         (torch.backends.mha, "_is_fastpath_enabled"),
         (vars(torch.backends.opt_einsum)["m"], "enabled"),

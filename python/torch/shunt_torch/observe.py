@@ -4,6 +4,7 @@ Code of the standard library counts as the user's where user code called it, and
 that watches is seen; that another one starts is refused.
 """
 
+import importlib
 import linecache
 import os
 import sys
@@ -11,7 +12,7 @@ import types
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 from . import c_calls, origin
-from .code_facts import Facts, attributes_asked_for, facts_of, string_constants
+from .code_facts import Facts, attributes_asked_for, attributes_in_format, facts_of, string_constants
 from .guard import Refusal
 
 # Of these files, computed names are of no user's attributes, but of functions being wrapped and the like.
@@ -28,6 +29,7 @@ class Observed:
         self._variables: Dict[int, object] = {}  # context variables that were read or set
         self._effects: List[Tuple[types.CodeType, int, str]] = []
         self._asked: Dict[tuple, Tuple[types.CodeType, object]] = {}  # getattr and its like, by who called them
+        self._formats: Dict[str, Set[str]] = {}  # strings whose format() was called, and the attributes that they name
         self._allowed: Dict[tuple, bool] = {}
         self._outside: List[Refusal] = []
         self._threads: List[Refusal] = []
@@ -108,6 +110,8 @@ class Observed:
             if origin.has_effect(code):
                 self._on_effect(frame)
         else:
+            if code is importlib.import_module.__code__:
+                self._on_import(frame)
             self._user[key] = code
             self._globals[key] = [frame.f_globals]
 
@@ -123,16 +127,29 @@ class Observed:
         holder = getattr(function, "__self__", None)
         if c_calls.is_context_variable(holder):
             self._variables[id(holder)] = holder
+        elif isinstance(holder, str) and function.__name__ in ("format", "format_map"):
+            self._on_format(holder)
         key = (id(code), function.__name__, holder if isinstance(holder, type) else type(holder), function.__module__)
         allowed = self._allowed.get(key)
         if allowed is None:
-            is_own_lock = self._origins[id(code)][1] == origin.STANDARD and c_calls.is_lock(function)
-            allowed = self._allowed[key] = is_own_lock or c_calls.is_allowed(function)
+            is_standard = self._origins[id(code)][1] == origin.STANDARD
+            is_own_lock = is_standard and c_calls.is_lock(function)
+            allowed = self._allowed[key] = is_own_lock or c_calls.is_allowed(function) and (is_standard or function is not id)
             if allowed and (c_calls.reads_all_attributes(function) or _asks_by_name(function)):
                 self._asked[key] = (code, function)
                 self._summary = None
         if not allowed:
             self._calls.setdefault((id(code), frame.f_lineno, function.__name__), (code, frame.f_lineno, function))
+
+    def _on_format(self, text: str) -> None:
+        if text not in self._formats:
+            self._formats[text] = attributes_in_format(text)
+            self._summary = None
+
+    def _on_import(self, frame: types.FrameType) -> None:
+        caller = frame.f_back
+        if caller is not None and id(caller) not in self._below and self._origins.get(id(caller.f_code), ("", ""))[1] == origin.USER:
+            self._outside.append(_refusal(caller.f_code, caller.f_lineno, _IMPORTS))
 
     def _on_thread(self, frame: types.FrameType) -> None:
         """A thread is started: refused at the user's own line, before what the threads of the standard library call for it."""
@@ -171,6 +188,11 @@ class Observed:
     def context_variables(self) -> List[object]:
         """Variables of contextvars whose methods user code called."""
         return list(self._variables.values())
+
+    @property
+    def extent(self) -> Tuple[int, ...]:
+        """Grows with all that a walk needs to know."""
+        return len(self._user), len(self._variables), len(self._asked), len(self._formats)
 
     @property
     def names(self) -> Set[str]:
@@ -223,12 +245,14 @@ class Summary:
         self.facts: Dict[int, Facts] = {id(code): facts_of(code) for code in observed._user.values()}
         self.names: Set[str] = set()
         self.tested: Set[str] = set()  # asked for by getattr, hasattr ..., so that absence matters
+        self.loaded: Set[str] = set()  # attributes that are read as values
         self.stored: Set[str] = set()  # assigned to anything but self
         self.stored_in_self: Set[str] = set()
         self.reads_all = False  # some attributes are asked for by names that can't be known
         for key, code in observed._user.items():
             facts = self.facts[key]
             self.names |= facts.names
+            self.loaded |= facts.loaded
             self.stored |= facts.stored
             self.stored_in_self |= facts.stored_in_self
             self._open(code, facts.is_open)
@@ -236,8 +260,11 @@ class Summary:
             asked = None if c_calls.reads_all_attributes(function) else attributes_asked_for(code, function.__name__)
             self._open(code, asked is None)
             self.tested.update(asked or ())
+        self.tested.update(*observed._formats.values())
         self.names |= self.tested
+        self.loaded |= self.tested
         self.called = {code.co_name for code in observed._user.values()}  # special methods run without being named
+        self.library_called = {code.co_name for code in observed._library.values()}
         self.all_names = set(self.names)
         for code in observed._library.values():
             self.all_names.update(code.co_names)
@@ -256,10 +283,16 @@ def _asks_by_name(function: object) -> bool:
 _NOT_REPLAYED = "calls {}, which a replay would not run again; call it outside and pass its result as an argument"
 
 
+_IMPORTS = "imports a module by a name that isn't known, so what is read of it can't be compared; import it outside"
 _STARTS_THREAD = "starts a thread; a replay would start none: start it outside the captured function"
 
 
+_ID = "asks for an address by id(), which another call's objects don't have; compare objects by `is`"
+
+
 def _reason(function: object) -> str:
+    if function is id:
+        return _ID
     return _NOT_REPLAYED.format(c_calls.name_of(function))
 
 

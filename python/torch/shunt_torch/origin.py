@@ -22,11 +22,14 @@ _STANDARD_FOLDERS = tuple(
     | {os.path.dirname(os.__file__) + os.sep}
 )
 _PACKAGES = os.sep + "site-packages" + os.sep
+_PACKAGE_FOLDERS = (_PACKAGES, os.sep + "dist-packages" + os.sep)
 _LIBRARY_PACKAGES = frozenset({"torch", "functorch", "shunt_torch"})
 
 
 # Installed packages that PyTorch's own code calls: like the standard library's, their code is whose who called it.
-_DEPENDENCIES = ("typing_extensions", "sympy", "mpmath", "networkx", "jinja2", "filelock", "fsspec", "numpy", "optree", "packaging")
+_DEPENDENCIES = frozenset(
+    {"typing_extensions", "sympy", "mpmath", "networkx", "jinja2", "filelock", "fsspec", "numpy", "optree", "packaging"}
+)
 
 
 def of_name(module: Optional[str]) -> str:
@@ -34,7 +37,31 @@ def of_name(module: Optional[str]) -> str:
     root = module.partition(".")[0] if isinstance(module, str) else ""
     if root in _LIBRARY_PACKAGES:
         return LIBRARY
-    return STANDARD if root in sys.stdlib_module_names else USER
+    return STANDARD if root in sys.stdlib_module_names and _is_standard(root) else USER
+
+
+_standard: dict = {}  # by name: the module, and whether it is the standard library's
+
+
+def _is_standard(name: str) -> bool:
+    """A user's file may have the name of a module of the standard library's."""
+    module = sys.modules.get(name)
+    known = _standard.get(name)
+    if known is None or known[0] is not module:
+        known = _standard[name] = module, _has_standard_file(module)
+    return known[1]
+
+
+def _has_standard_file(module: Optional[types.ModuleType]) -> bool:
+    file = getattr(module, "__file__", None)
+    if not isinstance(file, str) or ".zip" + os.sep in file:
+        return True
+    return file.startswith(_STANDARD_FOLDERS) and not is_installed(file)
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file is an installed package's."""
+    return any(folder in file for folder in _PACKAGE_FOLDERS)
 
 
 def of_code(code: types.CodeType, module_name: Optional[str]) -> str:
@@ -48,7 +75,7 @@ def of_code(code: types.CodeType, module_name: Optional[str]) -> str:
         return LIBRARY
     _, installed, package = file.rpartition(_PACKAGES)
     if installed:
-        return STANDARD if package.startswith(_DEPENDENCIES) else USER
+        return STANDARD if package.partition(os.sep)[0].partition(".")[0] in _DEPENDENCIES else USER
     return STANDARD if file.startswith(_STANDARD_FOLDERS) else USER
 
 

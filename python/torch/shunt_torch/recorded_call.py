@@ -68,6 +68,7 @@ class RecordedCall:
         arguments = _C.Arguments(args, kwargs, is_value)
         for path, tensor in arguments.tensors:
             _refuse_argument(path, tensor)
+        _refuse_keys(args, kwargs)
         classes = _classes(args, kwargs)
         self.walked = walked = self._walk([("", function), *arguments.objects, *classes], arguments.tensors, observed)
         # A tensor may be in several places, of which a later call may find others in some: each is an input.
@@ -136,14 +137,13 @@ class RecordedCall:
             for refused in walked.refusals:
                 raise Refused(refused.reason, refused.path)
         walked.guards.extend(Guard("attribute", t, name, hooks, False, f"{path}.{name}") for path, t, name, hooks in more)
-        walked.guards.extend(guards())
+        walked.guards.extend(guards(observed.summary.library_called))
         return walked
 
     # --- the call ---
 
     def _run(self, function: Callable, args: tuple, kwargs: dict, observed: Observed) -> None:
-        codes, variables = len(observed.codes), len(observed.context_variables)
-        refusals = len(observed.refusals)
+        extent, refusals = observed.extent, len(observed.refusals)
         try:
             with observed.watching(), Guarded(self.recorder), self.recorder:
                 self.result = function(*args, **kwargs)
@@ -153,7 +153,7 @@ class RecordedCall:
         if self.refusal is None and len(observed.refusals) > refusals:
             refused = observed.refusals[refusals]
             self.refusal = Refused(refused.reason, refused.path)
-        elif self.refusal is None and (len(observed.codes) > codes or len(observed.context_variables) > variables):
+        elif self.refusal is None and observed.extent != extent:
             self.refusal = Refused("functions were called that earlier calls hadn't called", retry=True)
 
     # --- after the call ---
@@ -306,9 +306,10 @@ class RecordedCall:
             torch.default_generator.set_state(after)
 
 
-def _classes(args: tuple, kwargs: dict) -> list[tuple[str, type]]:
-    """Classes of the arguments that count by value or are taken apart: enums and named tuples, whose methods and constants code reads."""
-    found: dict[type, str] = {}
+def _classes(args: tuple, kwargs: dict) -> list[tuple[str, Any]]:
+    """Members of enums among the arguments, which count by value, and classes of named tuples, which are taken apart: code reads their
+    attributes."""
+    found: dict[int, tuple[str, Any]] = {}
     todo: list = [args, kwargs]
     while todo:
         value = todo.pop()
@@ -316,14 +317,18 @@ def _classes(args: tuple, kwargs: dict) -> list[tuple[str, type]]:
             todo += [*value, *value.values()] if isinstance(value, dict) else value
         if isinstance(value, tuple) and _C.has_attributes(value):
             raise Refused(f"a {type(value).__qualname__} among the arguments has attributes, which another call's need not have")
-        if isinstance(value, enum.Enum) or isinstance(value, tuple) and type(value) is not tuple:
-            found.setdefault(type(value), type(value).__qualname__)
-    return [(name, kind) for kind, name in found.items()]
+        if isinstance(value, slice):
+            todo += [value.start, value.stop, value.step]
+        if isinstance(value, enum.Enum):
+            found.setdefault(id(value), (repr(value), value))
+        elif isinstance(value, tuple) and type(value) is not tuple:
+            found.setdefault(id(type(value)), (type(value).__qualname__, type(value)))
+    return list(found.values())
 
 
 def _refusal_of(error: Exception) -> Refused:
-    # An error of ours must not be one of the user's call.
-    return error if isinstance(error, Refused) else Refused(f"it can't be recorded ({type(error).__name__}: {error})")
+    # An error of ours must not be one of the user's call. Its traceback would keep alive all that was looked at.
+    return error.with_traceback(None) if isinstance(error, Refused) else Refused(f"it can't be recorded ({type(error).__name__}: {error})")
 
 
 _APPEARANCE = ("the memory, sizes or strides", "the type", "requires_grad", "the graph", "retains_grad", "the hooks", "the grad_dtype")
@@ -350,6 +355,18 @@ def _change(kind: str, before: Any, after: Any) -> str:
         return "".join(f", {what} {_short(keys[0])}" + (f" and {len(keys) - 1} more" if len(keys) > 1 else "")
                        for what, keys in (("adds", new), ("removes", gone)) if keys)
     return f" from {_short(before)} to {_short(after)}"
+
+
+def _refuse_keys(args: tuple, kwargs: dict) -> None:
+    todo = [*args, *kwargs.values()]
+    while todo:
+        value = todo.pop()
+        if type(value) is dict:
+            if not all(map(is_value, value)):
+                raise Refused("the keys of dicts among the arguments have to be numbers, strings and the like")
+            todo += value.values()
+        elif isinstance(value, tuple) or type(value) is list:
+            todo += value
 
 
 def _short(value: Any) -> str:

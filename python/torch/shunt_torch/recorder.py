@@ -19,6 +19,7 @@ from .constants import PlainData
 from .error_handlers import positions
 from .library_state import users_kernels
 from .refusal import Refused, from_distribution, from_optimizer, user_line
+from .throwing import never_throws
 
 # Operators to which it matters where in its storage a tensor begins.
 _ABSOLUTE = ("aten::as_strided", "aten::as_strided_", "aten::as_strided_copy", "aten::as_strided_scatter", "aten::view", "aten::view_copy",
@@ -30,9 +31,6 @@ _TOO_LATE = "after memory from outside was written or numbers were drawn: read i
 _EMPTY = ("aten::empty", "aten::new_empty", "aten::_empty")
 # These look at no elements of their tensors.
 _UNREAD = ("aten::_unsafe_view", "aten::_reshape_alias", "aten::new_", "aten::resize_", "aten::set_")
-_THROWING = ("assert", "embedding", "index", "gather", "scatter", "take", "put", "linalg", "cholesky", "inverse", "solve", "nll_loss",
-             "cross_entropy", "multinomial", "bernoulli", "normal", "poisson", "binomial", "one_hot", "bincount", "histc", "repeat_interleave",
-             "unpool", "segment", "ctc_loss", "::qr", "svd", "::lu_")
 _PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 _ADVICE = {
     "Adam": "pass fused=True", "AdamW": "pass fused=True", "Adagrad": "pass fused=True",
@@ -215,7 +213,7 @@ class Recorder:
         draws = _draws(func, args, kwargs)
         if draws:
             self.program.draw()
-        if self.touched and _may_throw(schema.name):
+        if self.touched and not never_throws(schema, args, kwargs):
             self.failing.setdefault(positions(sys._getframe()), f"{schema.name} ({where})")
         self.foreign |= func.namespace not in ("aten", "prims")
         return {"func": func, "template": template, "written": written, "before": before, "where": where, "draws": draws}
@@ -386,11 +384,6 @@ def _draws(func: Any, args: tuple, kwargs: dict) -> bool:
     if position is None:
         return True
     return kwargs.get("dropout_p", args[position] if position < len(args) else 0.0) != 0.0
-
-
-def _may_throw(name: str) -> bool:
-    """Whether an operator throws for some values of its arguments, as indices are or matrices that have no inverse."""
-    return any(part in name for part in _THROWING)
 
 
 def _refusal_of(error: Exception, func: Any) -> Refused:

@@ -6,11 +6,15 @@ import threading
 from typing import Any, Callable, Iterable
 
 
+NAMES: set[str] = set()  # of all such attributes, which guards leave alone
+
+
 class Replaced:
     """`places`: (object, name, what makes the replacement of its attribute). They are replaced while any thread has entered."""
 
     def __init__(self, places: Iterable[tuple[Any, str, Callable]]):
         self._places = tuple(places)
+        NAMES.update(name for _, name, _ in self._places)
         self._lock = threading.Lock()
         self._entered: dict[int, Any] = {}  # by thread
         self._saved: list[tuple[Any, str, Any]] = []

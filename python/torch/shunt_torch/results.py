@@ -56,6 +56,8 @@ class Results:
                 raise Refused(f"{path} is a {type(value).__name__} that is elsewhere, too, and a replay makes new ones: return a copy")
             self._containers.add(id(value))
         if type(value) is dict:
+            if not all(map(is_value, value)):
+                raise Refused(f"the keys of {path} have to be numbers, strings and the like, as a replay returns the same ones")
             return {k: self._parse(v, f"{path}[{k!r}]") for k, v in value.items()}
         if type(value) is list:
             return [self._parse(v, f"{path}[{i}]") for i, v in enumerate(value)]

@@ -7,7 +7,8 @@ Note [Names decide]
 Modules of nn, optimisers and schedulers are walked whole: PyTorch reads their attributes by computed names. Of all other objects,
 classes and Python modules only those attributes are looked at that observed user code names (Summary.names), at any place: the code
 that reads an attribute needn't be the code that found the object. Absence counts where it matters: a name that the class has and an
-instance could shadow, one asked for by getattr or hasattr, one that the code assigns.
+instance could shadow, one asked for by getattr or hasattr, one that the code assigns. Of classes, PyTorch's too, it matters of all
+names that code uses and of special methods, which run without being named: anybody can give a class a property or a `__bool__`.
 """
 
 import enum
@@ -18,12 +19,14 @@ from types import CodeType
 
 import torch
 
-from . import kinds
+from . import kinds, special_names
 from .code_facts import nested
 from .guard import MISSING, Guard, Refusal, is_value, mismatch
 from .observe import Observed
 from .place import MAX_DEPTH, Place
+from .walk_containers import visit_referred
 from .walk_functions import walk_globals
+from .walk_instances import walk_tensor_classes
 
 __all__ = ["Guard", "MISSING", "Refusal", "Walk", "mismatch", "walk"]
 
@@ -41,7 +44,9 @@ class Walker:
         self.seen = observed.summary
         self.result = Walk([], [], [], set(), [])
         self.code_ids: Set[int] = set()  # of result.functions: equal code may be in several files
-        self.class_names = self.seen.names | self.seen.called
+        self.class_names = self.seen.names | self.seen.called | self.seen.library_called | special_names.NAMES
+        self.references: List[Tuple[object, Place]] = []  # targets of weak references
+        self._of_modules: Dict[int, List[Guard]] = {}  # by dict of a module
         self._guarded: Set[tuple] = set()
         self._visited: Dict[int, bool] = {}  # by id: whether the place was optional
         self.paths: Dict[int, str] = {}
@@ -55,10 +60,21 @@ class Walker:
         self._refused: Set[tuple] = set()
 
     def guard(self, kind: str, owner: object, key: object, expected: object, path: str) -> None:
-        name = (kind, id(owner), key if type(key) in (str, int) else id(key))
-        if name not in self._guarded:
-            self._guarded.add(name)
+        if self._is_new(kind, owner, key):
             self.result.guards.append(Guard(kind, owner, key, expected, is_value(expected), path))
+
+    def guard_module(self, attributes: dict, name: str, value: object, path: str) -> None:
+        """Guards an attribute of a module of others. Those of one module stand together, and cost as much as one."""
+        if self._is_new("item", attributes, name):
+            guard = Guard("item", attributes, name, value, is_value(value), path)
+            self._of_modules.setdefault(id(attributes), []).append(guard)
+
+    def _is_new(self, kind: str, owner: object, key: object) -> bool:
+        name = (kind, id(owner), key if type(key) in (str, int) else id(key))
+        if name in self._guarded:
+            return False
+        self._guarded.add(name)
+        return True
 
     def hold(self, kind: str, owner: object, key: object, value: object, path: str, place: Place) -> None:
         """Guards that the owner has the value there, and visits the value, which is at `place`."""
@@ -68,9 +84,21 @@ class Walker:
     def visit(self, value: object, place: Place) -> None:
         """Walks an object later: once, and again if what was optional turns out to be needed."""
         if is_value(value):
-            if isinstance(value, enum.Enum):
-                self.visit(type(value), place._replace(path=type(value).__qualname__))
+            self._visit_members(value, place)
             return
+        self._queue(value, place)
+
+    def _visit_members(self, value: object, place: Place) -> None:
+        """The enums' members in what counts by value: users may give them attributes, which are walked."""
+        if isinstance(value, enum.Enum):
+            self._queue(value, place)
+        elif type(value) is tuple:
+            for x in value:
+                self._visit_members(x, place)
+        elif type(value) is slice:
+            self._visit_members((value.start, value.stop, value.step), place)
+
+    def _queue(self, value: object, place: Place) -> None:
         key = id(value)
         if key not in self._visited:
             self._kept.append(value)  # an id names the object as long as it lives
@@ -79,6 +107,9 @@ class Walker:
             return
         self._visited[key] = place.optional
         self._queues[min(place.depth, MAX_DEPTH + 1)].append((value, place))
+
+    def has_visited(self, value: object) -> bool:
+        return is_value(value) or id(value) in self._visited
 
     def refuse(self, place: Place, reason: str) -> None:
         if not place.optional and (place.path, reason) not in self._refused:
@@ -108,7 +139,11 @@ def walk(roots: List[Tuple[str, object]], observed: Observed) -> Walk:
     for variable in observed.context_variables:
         w.visit(variable, Place(f"context variable {variable.name}", 0, False))
     walk_globals(w)
+    walk_tensor_classes(w)
     w.run()
+    visit_referred(w)
+    for guards in w._of_modules.values():
+        w.result.guards.extend(guards)
     _refuse_lost_closures(w)
     return w.result
 

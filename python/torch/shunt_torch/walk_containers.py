@@ -1,5 +1,6 @@
 """How containers are walked: by their keys, length and elements. Immutable ones need no guards, only their elements do."""
 
+import types
 from collections import OrderedDict, deque
 
 from .guard import MISSING, has_plain_hash, is_value, keys_of
@@ -41,7 +42,7 @@ def walk_slice(w, value, place) -> None:
 
 
 def walk_set(w, value, place) -> None:
-    elements = frozenset(value)
+    elements = tuple(set.__iter__(value))
     w.guard("set", value, None, elements, place.path)
     if not _is_too_long(w, len(elements), place):
         walk_tuple(w, elements, place)
@@ -63,12 +64,27 @@ def walk_dict(w, value, place) -> None:
         w.hold("item", value, key, values[id(key)], path, place._replace(path=path))
 
 
+_WEAK = "is referred to weakly alone, and a recording would keep it alive; hold it where the function finds it, too"
+_LASTING = (type, types.FunctionType, types.ModuleType)
+
+
 def walk_reference(w, value, place) -> None:
     """A weak reference: immutable, as long as the walk's result keeps its target alive; one without target stays so."""
     target = value()
     if target is not None:
         w.result.alive.append(target)
-        w.visit(target, place._replace(path=f"{place.path}()"))
+        w.references.append((target, place._replace(path=f"{place.path}()")))
+
+
+def visit_referred(w) -> None:
+    """Visits the targets of weak references. An object that nothing else leads to may be let go by its holder, who isn't known."""
+    while w.references:
+        found, w.references = w.references, []
+        for target, place in found:
+            if not isinstance(target, _LASTING) and not w.has_visited(target):
+                w.refuse(place, _WEAK)
+            w.visit(target, place)
+        w.run()
 
 
 def walk_context_variable(w, value, place) -> None:

@@ -1,24 +1,30 @@
 """How functions, other callables and Python modules are walked, and the globals of observed code."""
 
+import functools
 import sys
 import types
 from typing import Dict, Set, Tuple
 
-from . import c_calls, origin
-from .guard import MISSING
+from . import c_calls, origin, replaced, walk_instances
+from .guard import MISSING, type_lookup
 from .place import Place
 
 _CACHE = "functools.lru_cache keeps results, which a replay would neither read nor add to; call the function without it"
 _UNSEEN = "calls into C code that can't be watched; use PyTorch's functions instead"
+_SETTING = "is a setting that a module computes when it is asked, which can't be compared; read it outside and pass it as an argument"
 _C_FUNCTION = "calls {} from C, unseen, which a replay would not run again; call it outside and pass its result as an argument"
 
-_PLAIN_CALLABLES = (types.FunctionType, types.BuiltinFunctionType, type)
+
+_NAMES_OF_FUNCTIONS = frozenset({"__name__", "__qualname__", "__doc__", "__annotations__"})
 
 
 def walk_function(w, f, place) -> None:
     """A Python function: whole where its code was observed; of PyTorch's wrappers and of functools.wraps, what they wrap."""
     code = f.__code__
     is_user = w.observed.has(code)
+    for name in w.seen.names & _NAMES_OF_FUNCTIONS:
+        path = f"{place.path}.{name}"
+        w.hold("attribute", f, name, getattr(f, name), path, place._replace(path=path))
     if not (is_user or w.observed.has_library(code) or "__wrapped__" in f.__dict__):
         return
     w.result.functions.add(code)
@@ -57,11 +63,14 @@ def _walk_defaults(w, f, place) -> None:
 
 def _walk_function_attributes(w, f, place, is_user: bool) -> None:
     attributes = f.__dict__
+    w.guard("attribute", f, "__dict__", attributes, f"{place.path}.__dict__")
     for name in list(attributes):
-        if name == "__wrapped__" or is_user and name in w.seen.names:
+        if name == "__wrapped__" or is_user and (w.seen.reads_all or name in w.seen.names):
             path = f"{place.path}.{name}"
             w.hold("item", attributes, name, attributes[name], path, place._replace(path=path))
-    if is_user:
+    if is_user and w.seen.reads_all:
+        w.guard("keys", attributes, None, tuple(attributes), f"attributes of {place.path}")
+    elif is_user:
         for name in sorted((w.seen.stored | w.seen.tested) - attributes.keys()):
             w.guard("missing", attributes, name, None, f"{place.path}.{name}")
 
@@ -72,7 +81,9 @@ def walk_method(w, method, place) -> None:
 
 
 def walk_c_callable(w, f, place) -> None:
-    """A C function is its identity; a bound method of an object leads to the object."""
+    """A C function is its identity; a bound method of an object leads to the object. Others from C can call it unseen."""
+    if isinstance(f, types.BuiltinFunctionType) and not c_calls.is_allowed(f):
+        w.refuse(place, _C_FUNCTION.format(c_calls.name_of(f)))
     holder = getattr(f, "__self__", None)
     if holder is not None and not isinstance(holder, (types.ModuleType, type)) and not _is_of_library(f):
         w.visit(holder, place._replace(path=f"{place.path}.__self__"))
@@ -104,12 +115,12 @@ def walk_cached_property(w, p, place) -> None:
 
 def walk_partial(w, p, place) -> None:
     """A functools.partial: its function is called from C, which no profiler sees."""
+    if type(p) is functools.partial:  # of derived classes walk_instance does it
+        walk_instances.walk_attributes(w, p, place)
     for name in ("func", "args", "keywords"):
         path = f"{place.path}.{name}"
         value = getattr(p, name)
         w.hold("attribute", p, name, value, path, place._replace(path=path))
-    if isinstance(p.func, types.BuiltinFunctionType) and not c_calls.is_allowed(p.func):
-        w.refuse(place, _C_FUNCTION.format(c_calls.name_of(p.func)))
 
 
 def walk_cache(w, f, place) -> None:
@@ -158,7 +169,7 @@ def _walk_globals_of(w, d: dict, file: str, chains: Dict[Tuple[str, ...], bool])
     for value, rest, place in visits:
         if rest and isinstance(value, types.ModuleType):
             _follow(w, value, rest, place)
-        else:
+        elif not isinstance(value, types.BuiltinFunctionType):  # code that calls it is watched; see _check_escaped
             w.visit(value, place)
 
 
@@ -166,7 +177,7 @@ def _check_escaped(w, value: object, chain: Tuple[str, ...]) -> None:
     """Refuses a C function that is passed on as a value: `map(print, x)` calls it where no profiler sees it."""
     for name in chain[1:]:
         if not isinstance(value, types.ModuleType):
-            return
+            return  # see walk_class for methods of classes made in C
         value = vars(value).get(name)
     if isinstance(value, types.BuiltinFunctionType) and not c_calls.is_allowed(value):
         w.refuse(Place(".".join(chain), 0, False), _C_FUNCTION.format(c_calls.name_of(value)))
@@ -175,43 +186,84 @@ def _check_escaped(w, value: object, chain: Tuple[str, ...]) -> None:
 def _follow(w, module: types.ModuleType, names, place) -> None:
     """`module.a.b`: only what these names lead to."""
     name, *rest = names
-    kind = origin.of_name(module.__name__)
     attributes = vars(module)
-    if kind == origin.LIBRARY or name not in attributes:
-        if kind == origin.USER:
-            w.guard("missing", attributes, name, None, f"{place.path}.{name}")
+    if name not in attributes:
+        _walk_absent(w, module, name, place)
         return
     value = attributes[name]
     if value is sys.modules and place.optional:
         return  # the standard library looks up modules of classes and functions there, for annotations
-    path = f"{place.path}.{name}"
-    if _is_unseen(value):
-        w.refuse(place._replace(path=path), _UNSEEN)
+    place = place._replace(path=f"{place.path}.{name}")
+    is_module = bool(rest) and isinstance(value, types.ModuleType)
     if _is_foreign(module):
-        if isinstance(value, _PLAIN_CALLABLES) or _is_unseen(value):
-            return  # identity of the module suffices
-        # The methods of an instance, random.gauss say, are as good as the instance.
-        is_soft = kind == origin.STANDARD and not isinstance(value, types.MethodType)
-        place = place._replace(optional=place.optional or is_soft)
-    w.guard("item", attributes, name, value, path)
-    if rest and isinstance(value, types.ModuleType):
-        _follow(w, value, rest, place._replace(path=path))
+        _hold_of_foreign(w, module, name, place, is_module)
     else:
-        w.visit(value, place._replace(path=path))
+        w.guard("item", attributes, name, value, place.path)
+        if not is_module and not isinstance(value, types.BuiltinFunctionType):
+            w.visit(value, place)
+    if is_module:
+        _follow(w, value, rest, place)
+
+
+def _walk_absent(w, module: types.ModuleType, name: str, place) -> None:
+    """A name that isn't among a module's attributes: its class or its `__getattr__` answers, or nothing does."""
+    attributes = vars(module)
+    if name in ("__dict__", "__getattribute__"):
+        w.visit(module, place)
+        return
+    found = type_lookup(type(module), name)
+    if found is not MISSING and not callable(found) and type(module) is not types.ModuleType:
+        w.refuse(place._replace(path=f"{place.path}.{name}"), _SETTING)
+    if origin.of_name(module.__name__) == origin.USER:
+        w.guard("missing", attributes, name, None, f"{place.path}.{name}")
+        if "__getattr__" in attributes:
+            w.hold("item", attributes, "__getattr__", attributes["__getattr__"], f"{place.path}.__getattr__", place)
+
+
+def _hold_of_foreign(w, module, name: str, place, is_module: bool = False) -> None:
+    """An attribute of a module of PyTorch's, the standard library's or an installed package's: users may have set or replaced it."""
+    value = vars(module)[name]
+    if _is_unseen(value):
+        w.refuse(place, _UNSEEN)
+    if name in replaced.NAMES:
+        return
+    w.guard_module(vars(module), name, value, place.path)
+    kind = origin.of_name(module.__name__)
+    if is_module or _is_unseen(value) or isinstance(value, (types.BuiltinFunctionType, types.ModuleType)):
+        return
+    # Of others' functions, those that users put there matter. The methods of an instance, random.gauss say, are as good as it.
+    if kind != origin.USER:
+        if isinstance(value, types.FunctionType) and not w.observed.has(value.__code__):
+            return
+        place = place._replace(optional=place.optional or kind == origin.LIBRARY or not isinstance(value, (type, types.MethodType)))
+    w.visit(value, place)
 
 
 def walk_python_module(w, module, place) -> None:
-    """A module that code holds as a value: of a user's, all attributes named anywhere; of others, its identity."""
-    if _is_foreign(module):
-        check_unseen(w, module, w.seen.names, place.path)
-        return
+    """A module that code holds as a value: all attributes named anywhere, and if names are computed, all."""
     attributes = vars(module)
-    for name in sorted(w.seen.names & attributes.keys()):
+    if _is_foreign(module):
+        _walk_named(w, module, set(attributes) if w.seen.reads_all else w.seen.names, place)
+        return
+    for name in sorted(attributes.keys() if w.seen.reads_all else w.seen.names & attributes.keys()):
         if not name.startswith("__"):
             path = f"{place.path}.{name}"
             w.hold("item", attributes, name, attributes[name], path, place._replace(path=path))
     for name in sorted(w.seen.tested - attributes.keys()):
         w.guard("missing", attributes, name, None, f"{place.path}.{name}")
+
+
+def _walk_named(w, module, names: Set[str], place) -> None:
+    """The attributes of others' module that code names. A C function that isn't only called, where names are computed, is refused."""
+    check_unseen(w, module, names, place.path)
+    for name in sorted(names & vars(module).keys(), key=lambda n: (n not in w.seen.names, n)):
+        if name.startswith("__"):
+            continue
+        value = vars(module)[name]
+        here = place._replace(path=f"{place.path}.{name}")
+        _hold_of_foreign(w, module, name, here)
+        if isinstance(value, types.BuiltinFunctionType) and (w.seen.reads_all or name in w.seen.loaded):
+            w.visit(value, here)
 
 
 def _walk_imports(w, facts, d: dict) -> None:
@@ -221,10 +273,13 @@ def _walk_imports(w, facts, d: dict) -> None:
             continue
         root = sys.modules.get(name.partition(".")[0], module)
         for m in (root, module):
+            if sys.modules.get(m.__name__) is m:
+                w.guard_module(sys.modules, m.__name__, m, f"sys.modules[{m.__name__!r}]")
+            place = Place(m.__name__, 0, origin.of_name(d.get("__name__")) == origin.STANDARD)
             if _is_foreign(m):
-                check_unseen(w, m, facts.names, m.__name__)
+                _walk_named(w, m, facts.names, place)
             else:
-                w.visit(m, Place(m.__name__, 0, False))
+                w.visit(m, place._replace(optional=False))
 
 
 def check_unseen(w, module, names: Set[str], path: str) -> None:
@@ -240,7 +295,7 @@ def check_unseen(w, module, names: Set[str], path: str) -> None:
 def _is_foreign(module) -> bool:
     """PyTorch's, the standard library's, and installed packages: their functions and classes aren't replaced in a run."""
     file = getattr(module, "__file__", None) or ""
-    return origin.of_name(module.__name__) != origin.USER or "-packages" in file or not file.endswith(".py") and file != ""
+    return origin.of_name(module.__name__) != origin.USER or origin.is_installed(file) or not file.endswith(".py") and file != ""
 
 
 def _is_unseen(value) -> bool:

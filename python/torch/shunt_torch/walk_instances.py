@@ -5,9 +5,9 @@ from typing import List, NamedTuple, Optional, Set
 
 import torch
 
-from . import origin
-from .guard import MISSING, type_lookup
-from .place import MAX_DEPTH
+from . import origin, replaced
+from .guard import MISSING
+from .place import MAX_DEPTH, Place
 
 _TOO_DEEP = f"lies deeper than {MAX_DEPTH} attributes of plain objects; hold it nearer to the function, or in an nn.Module"
 
@@ -28,6 +28,7 @@ _BORING = frozenset(
         "__annotations_cache__", "__annotate_func__",
     }
 )  # fmt: skip
+_NAMES_OF_CLASSES = frozenset({"__name__", "__qualname__", "__bases__", "__mro__"})
 _FUNCTIONS = (types.FunctionType, staticmethod, classmethod, property)
 
 
@@ -78,11 +79,11 @@ def walk_instance(w, value, place) -> None:
     shape = shape_of(w, kind)
     attributes = dict_of(value)
     names = [n for n in attributes or () if shape.names is None or n in shape.names]
+    _guard_class(w, value, place)
     if place.depth > MAX_DEPTH:
         if names or shape.slots:
             w.refuse(place, _TOO_DEEP)
-        return
-    _guard_class(w, value, place)
+            return
     inner = place._replace(depth=place.depth + 1)
     if attributes is not None:
         _walk_dict(w, value, attributes, names, shape, inner)
@@ -94,6 +95,14 @@ def walk_instance(w, value, place) -> None:
             w.guard("attribute", value, name, MISSING, path)
             continue
         w.hold("attribute", value, name, held, path, inner._replace(path=path))
+
+
+def walk_attributes(w, value, place) -> None:
+    """Those that users gave to an object of a class that has others of its own."""
+    shape, attributes = shape_of(w, type(value)), dict_of(value)
+    names = [n for n in attributes or () if shape.names is None or n in shape.names]
+    if attributes is not None:
+        _walk_dict(w, value, attributes, names, shape, place._replace(depth=place.depth + 1))
 
 
 def _guard_class(w, value, place) -> None:
@@ -137,14 +146,38 @@ def walk_logger(w, value, place) -> None:
     w.guard("item", manager.__dict__, "_disable", manager.__dict__["_disable"], f"{place.path}.manager.disable")
 
 
+def walk_exception(w, value, place) -> None:
+    """What exceptions made in C keep: their arguments, of which their text is made, and more by class, as the number of an OSError."""
+    for base in type(value).__mro__[:-1]:
+        if not issubclass(base, BaseException) or base.__flags__ & (1 << 9):
+            continue
+        for name, descriptor in vars(base).items():
+            is_kept = type(descriptor) is types.MemberDescriptorType or name == "args"
+            if name == "__dict__" or not is_kept and (name not in w.seen.names or type(descriptor) is not types.GetSetDescriptorType):
+                continue
+            path = f"{place.path}.{name}"
+            try:
+                held = descriptor.__get__(value)
+            except AttributeError:
+                held = MISSING
+            w.hold("attribute", value, name, held, path, place._replace(path=path, depth=place.depth + 1))
+
+
 def walk_enum(w, value, place) -> None:
-    """A member whose value isn't compared by value: its attributes, whatever code names."""
-    attributes = value.__dict__
+    """A member of an enum: what it is, and the attributes that users gave it."""
+    attributes = dict_of(value)
+    if origin.of_class(type(value)) == origin.USER:
+        _guard_members(w, value, attributes, place)
+    w.visit(type(value), place._replace(path=type(value).__qualname__))
+
+
+def _guard_members(w, value, attributes: dict, place) -> None:
+    w.guard("attribute", value, "__dict__", attributes, f"{place.path}.__dict__")
+    w.guard("keys", attributes, None, tuple(attributes), f"attributes of {place.path}")
     for name in list(attributes):
         if name != "__objclass__":
             path = f"{place.path}.{name}"
             w.hold("item", attributes, name, attributes[name], path, place._replace(path=path))
-    w.visit(type(value), place._replace(path=type(value).__qualname__))
 
 
 def walk_whole(w, value, place) -> None:
@@ -161,7 +194,7 @@ def walk_whole(w, value, place) -> None:
         if name in _MEMBERS and type(held) is dict and isinstance(value, torch.nn.Module):
             w.guard("item", attributes, name, held, path)
         else:
-            inner = place._replace(path=path, optional=name not in all_names)
+            inner = place._replace(path=path, optional=name not in all_names and not w.seen.reads_all)
             w.hold("item", attributes, name, held, path, inner)
     if isinstance(value, torch.nn.Module):
         for name in _MEMBERS:
@@ -187,9 +220,12 @@ def walk_tensor(w, value, place) -> None:
     attributes = dict_of(value)
     if attributes is None:
         return
-    names = [n for n in attributes if n in w.seen.names]
+    reads_all = w.seen.reads_all
+    names = [n for n in attributes if reads_all or n in w.seen.names]
     absent = [n for n in w.tensor_absent if n not in attributes]
-    if names or absent:
+    if reads_all:
+        w.guard("keys", attributes, None, tuple(attributes), f"attributes of {place.path}")
+    if names or absent or reads_all:
         w.guard("attribute", value, "__dict__", attributes, f"{place.path}.__dict__")
         for name in absent:
             w.guard("missing", attributes, name, None, f"{place.path}.{name}")
@@ -200,30 +236,58 @@ def walk_tensor(w, value, place) -> None:
 
 
 def walk_class(w, kind, place) -> None:
-    """A user's class: what its MRO gives for each name that code mentions, special methods that ran included."""
-    if origin.of_class(kind) != origin.USER or not kind.__flags__ & (1 << 9):
+    """A class of a user's or of PyTorch's: what its MRO gives for each name that code mentions, and for special methods, and
+    what it lacks of these."""
+    whose = origin.of_class(kind)
+    if not kind.__flags__ & (1 << 9):
+        _check_methods(w, kind, place)
+        return
+    if whose == origin.STANDARD:
         return
     if origin.of_class(type(kind)) == origin.USER:
         w.visit(type(kind), place._replace(path=type(kind).__qualname__))
+    if whose == origin.USER:
+        for name in w.seen.names & _NAMES_OF_CLASSES:
+            w.guard("attribute", kind, name, type.__getattribute__(kind, name), f"{kind.__qualname__}.{name}")
+    names = w.class_names
+    if issubclass(kind, torch.Tensor):
+        names = names - replaced.NAMES
+    boring = _BORING - w.seen.names
     done: Set[str] = set()
     for base in kind.__mro__[:-1]:
         base_origin = origin.of_class(base)
         entries = vars(base)
         reads_all = w.seen.reads_all and base_origin == origin.USER
-        for name in [n for n in entries if n in w.class_names or reads_all]:
-            if name in done or name in _BORING:
+        if reads_all:
+            w.guard("length", base, None, len(entries), f"the number of attributes of {base.__qualname__}")
+        for name in [n for n in entries if n in names or reads_all]:
+            if name in done or name in boring:
                 continue
             done.add(name)
             _walk_class_entry(w, kind, base, name, entries[name], place, base_origin == origin.USER)
-    for name in w.seen.tested:
-        if type_lookup(kind, name) is MISSING:
-            w.guard("type_attribute", kind, name, MISSING, f"{kind.__qualname__}.{name}")
+    lacking = names - done - boring
+    # Those that all objects have, as `__eq__`, the class has from there.
+    w.guard("plain", kind, None, tuple(sorted(lacking)), f"attributes of {kind.__qualname__}")
 
 
 def _walk_class_entry(w, kind, base, name: str, value: object, place, is_user: bool) -> None:
     path = f"{base.__qualname__}.{name}"
     w.guard("type_attribute", kind, name, value, path)
-    if not is_user or isinstance(value, types.MemberDescriptorType):
+    is_patch = isinstance(value, types.FunctionType) and w.observed.has(value.__code__)  # a method that a user gave to others' class
+    if not (is_user or is_patch) or isinstance(value, types.MemberDescriptorType):
         return
     depth = place.depth if isinstance(value, _FUNCTIONS) else place.depth + 1
     w.visit(value, place._replace(path=path, depth=depth))
+
+
+def _check_methods(w, kind, place) -> None:
+    """Refuses methods of a class made in C that code reads as values, as in `iter(datetime.now, None)`: called unseen."""
+    for name in w.seen.loaded & vars(kind).keys():
+        if type(vars(kind)[name]) in (types.ClassMethodDescriptorType, staticmethod):
+            w.visit(getattr(kind, name), place._replace(path=f"{kind.__qualname__}.{name}"))
+
+
+def walk_tensor_classes(w) -> None:
+    """The methods of tensors, which users may replace as well; but for those that recordings in other threads do."""
+    for kind in (torch.Tensor, torch.nn.Parameter):
+        walk_class(w, kind, Place(f"torch.{kind.__name__}", 0, False))

@@ -8,13 +8,20 @@
 namespace shunt_torch {
 namespace {
 
+// Grows with each change; 0: not counted, so always compared.
 uint64_t versionOf(PyObject* dict) {
+  if (dict == nullptr) return 0;
+  if (PyType_Check(dict)) {
+    const auto* const type = reinterpret_cast<PyTypeObject*>(dict);
+    return PyType_HasFeature(reinterpret_cast<PyTypeObject*>(dict), Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag
+                                                                                                  : 0;
+  }
 #if PY_VERSION_HEX < 0x030C0000
   const bool has_order = PyODict_Check(dict) && PyDict_GET_SIZE(dict) > 1;
   return has_order ? 0 : reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
 #else
   (void)dict;
-  return 0;  // not counted: always compared
+  return 0;
 #endif
 }
 
@@ -27,6 +34,7 @@ PyTypeObject* dequeType() {
 // The methods of list and deque, whatever a subclass makes of them.
 Py_ssize_t lengthOf(PyObject* owner) {
   if (PyAnySet_Check(owner)) return PySet_GET_SIZE(owner);
+  if (PyType_Check(owner)) return PyDict_GET_SIZE(reinterpret_cast<PyTypeObject*>(owner)->tp_dict);
   return PyList_Check(owner) ? PyList_GET_SIZE(owner) : dequeType()->tp_as_sequence->sq_length(owner);
 }
 
@@ -55,9 +63,9 @@ bool havePlainHashes(PyObject* dict) {
 }  // namespace
 
 StateGuards::Kind StateGuards::kindOf(const std::string& name) {
-  static constexpr std::array<std::string_view, 11> kNames = {"item",           "missing", "keys",       "index",
+  static constexpr std::array<std::string_view, 12> kNames = {"item",           "missing", "keys",       "index",
                                                               "length",         "cell",    "empty_cell", "attribute",
-                                                              "type_attribute", "set",     "context"};
+                                                              "type_attribute", "plain",   "set",        "context"};
   for (size_t i = 0; i < kNames.size(); ++i)
     if (kNames[i] == name) return static_cast<Kind>(i);
   throw py::value_error("unknown kind of guard: " + name);
@@ -73,18 +81,16 @@ StateGuards::StateGuards(const py::list& guards, py::object missing) : missing_(
     if (g.kind == Kind::kItem || g.kind == Kind::kMissing)
       g.by_hash = isValue(g.key.ptr()) && hasPlainHash(g.key.ptr());
     g.is_class = g.kind == Kind::kAttribute && PyUnicode_CompareWithASCIIString(g.key.ptr(), "__class__") == 0;
-    if (g.kind == Kind::kKeys)
+    if (g.kind == Kind::kKeys || g.kind == Kind::kSet)
       for (const py::handle& key : py::reinterpret_borrow<py::tuple>(g.expected))
         g.by_values.push_back(isValue(key.ptr()));
-    if (g.kind == Kind::kSet) {
-      g.elements = sets_.size();
-      sets_.emplace_back();
-      for (const py::handle& element : g.expected) sets_.back().add(element.ptr());
-    }
     const bool of_dict = g.kind == Kind::kItem || g.kind == Kind::kMissing || g.kind == Kind::kKeys;
     if (of_dict && !PyDict_Check(g.owner.ptr())) throw py::type_error("a guard of a dict has another owner");
-    PyObject* const dict = of_dict ? g.owner.ptr() : nullptr;
-    if (groups_.empty() || groups_.back().dict != dict) groups_.push_back({guards_.size(), guards_.size(), dict});
+    const bool of_type = g.kind == Kind::kTypeAttribute || g.kind == Kind::kPlain;
+    if (of_type && !PyType_Check(g.owner.ptr())) throw py::type_error("a guard of a class has another owner");
+    PyObject* const counted = of_dict || of_type ? g.owner.ptr() : nullptr;
+    if (groups_.empty() || groups_.back().counted != counted)
+      groups_.push_back({guards_.size(), guards_.size(), counted});
     guards_.push_back(std::move(g));
     groups_.back().end = guards_.size();
   }
@@ -145,31 +151,29 @@ bool StateGuards::hasKeys(const Guard& g) {
   return true;
 }
 
-// --- sets ---
+// --- sets and classes ---
 
-void StateGuards::Elements::add(PyObject* o) {
-  if (find(o) < 0) by_hash.emplace(identityHash(o), std::pair(o, count++));
-}
-
-int64_t StateGuards::Elements::find(PyObject* o) const {
-  const auto [begin, end] = by_hash.equal_range(identityHash(o));
-  for (auto i = begin; i != end; ++i)
-    if (i->second.first == o || (isValue(o) && isSameValue(o, i->second.first)))
-      return static_cast<int64_t>(i->second.second);
-  return -1;
-}
-
-bool StateGuards::Elements::equals(PyObject* set) const {
+// In the order of iteration, which what was added and removed before decides, too.
+bool StateGuards::hasElements(const Guard& g) {
+  PyObject *const set = g.owner.ptr(), *const expected = g.expected.ptr();
+  if (PySet_GET_SIZE(set) != PyTuple_GET_SIZE(expected)) return false;
   const auto iterator = py::reinterpret_steal<py::object>(PySet_Type.tp_iter(set));
-  std::vector<bool> met(count, false);
-  size_t left = count;
-  while (const auto element = py::reinterpret_steal<py::object>(PyIter_Next(iterator.ptr()))) {
-    const int64_t i = find(element.ptr());
-    if (i < 0) return false;
-    left -= met[static_cast<size_t>(i)] ? 0 : 1;
-    met[static_cast<size_t>(i)] = true;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(expected); ++i) {
+    const auto got = py::reinterpret_steal<py::object>(PyIter_Next(iterator.ptr()));
+    PyObject* const element = PyTuple_GET_ITEM(expected, i);
+    if (!got) return false;
+    if (got.ptr() != element && !(g.by_values[static_cast<size_t>(i)] && isSameValue(element, got.ptr()))) return false;
   }
-  return left == 0;
+  return true;
+}
+
+bool StateGuards::isPlain(const Guard& g) {
+  auto* const type = reinterpret_cast<PyTypeObject*>(g.owner.ptr());
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(g.expected.ptr()); ++i) {
+    PyObject* const name = PyTuple_GET_ITEM(g.expected.ptr(), i);
+    if (_PyType_Lookup(type, name) != _PyType_Lookup(&PyBaseObject_Type, name)) return false;
+  }
+  return true;
 }
 
 // --- all ---
@@ -203,8 +207,10 @@ bool StateGuards::holds(const Guard& g) const {
       return isExpected(g, attributeOf(owner, g.key.ptr()).ptr());
     case Kind::kTypeAttribute:
       return isExpected(g, _PyType_Lookup(reinterpret_cast<PyTypeObject*>(owner), g.key.ptr()));
+    case Kind::kPlain:
+      return isPlain(g);
     case Kind::kSet:
-      return sets_[g.elements].equals(owner);
+      return hasElements(g);
     case Kind::kContext: {
       PyObject* got = nullptr;
       if (PyContextVar_Get(owner, missing_.ptr(), &got) < 0) return false;
@@ -216,14 +222,14 @@ bool StateGuards::holds(const Guard& g) const {
 
 int64_t StateGuards::firstFailed() const {
   for (const Group& group : groups_) {
-    const uint64_t version = group.dict != nullptr ? versionOf(group.dict) : 0;
+    const uint64_t version = versionOf(group.counted);
     if (version != 0 && version == group.version) continue;
     for (size_t i = group.begin; i < group.end; ++i) {
       const bool held = holds(guards_[i]);
       PyErr_Clear();
       if (!held) return static_cast<int64_t>(i);
     }
-    group.version = version;
+    group.version = versionOf(group.counted);  // a class is counted from the first look at it on
   }
   return -1;
 }

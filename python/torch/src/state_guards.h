@@ -3,15 +3,14 @@
 // Note [Flat guards]
 // Each guard looks at one object, its owner, which the guard keeps alive: that this dict has that object under this
 // key. That the owner is still what a name leads to is the business of guards before it in the list, so no path is
-// walked. Guards of one dict stand together. CPython up to 3.11 counts the changes of a dict, so a dict that hasn't
-// changed since its guards last held is passed by. An OrderedDict of two or more isn't: its order changes
-// uncounted.
+// walked. Guards of one dict stand together, and so do those of one class. CPython up to 3.11 counts the changes of a
+// dict, and all versions those of a class and its bases: what hasn't changed since its guards last held is passed by.
+// An OrderedDict of two or more isn't: its order changes uncounted.
 #pragma once
 
 #include <torch/csrc/utils/pybind.h>
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 namespace shunt_torch {
@@ -37,6 +36,7 @@ class StateGuards {
     kEmptyCell,
     kAttribute,
     kTypeAttribute,
+    kPlain,
     kSet,
     kContext
   };
@@ -47,20 +47,12 @@ class StateGuards {
     Py_ssize_t number = 0;             // index or length
     bool by_hash = false;              // of kItem and kMissing: whether to look the key up
     bool is_class = false;             // of kAttribute: the type itself, whatever it says of its class
-    std::vector<bool> by_values = {};  // of kKeys: whether the expected key counts by value
-    size_t elements = 0;               // of kSet: its position in sets_
+    std::vector<bool> by_values = {};  // of kKeys and kSet: whether the expected key counts by value
     mutable Py_ssize_t at = 0;         // where the key stood last
-  };
-  struct Elements {                                                         // of a set, which holds each of them once
-    std::unordered_multimap<size_t, std::pair<PyObject*, size_t>> by_hash;  // with its number
-    size_t count = 0;
-    void add(PyObject* o);
-    int64_t find(PyObject* o) const;
-    bool equals(PyObject* set) const;
   };
   struct Group {
     size_t begin, end;
-    PyObject* dict;  // or null
+    PyObject* counted;  // a dict, a type, or null
     mutable uint64_t version = 0;
   };
   static Kind kindOf(const std::string& name);
@@ -68,10 +60,11 @@ class StateGuards {
   bool isExpected(const Guard& g, PyObject* got) const;
   static PyObject* itemOf(const Guard& g);
   static bool hasKeys(const Guard& g);
+  static bool hasElements(const Guard& g);
+  static bool isPlain(const Guard& g);
   static PyObject* find(const Guard& g, Py_ssize_t from, Py_ssize_t until);
 
   std::vector<Guard> guards_;
-  std::vector<Elements> sets_;
   std::vector<Group> groups_;
   py::object missing_;
 };
