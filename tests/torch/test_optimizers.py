@@ -15,7 +15,7 @@ import shunt_torch
 STEPS = 20
 # Captured as they come or, the last three, with fused=True.
 CAPTURED = ("SGD", "RMSprop", "Adadelta", "Rprop", "Muon", "Adam & fused", "AdamW & fused", "Adagrad & fused")
-ADVICE = ("pass fused=True", "use SGD, RMSprop", "it isn't supported", "only strided tensors can be captured")
+ADVICE = ("pass fused=True", "pass lr as a number", "use SGD, RMSprop", "it isn't supported", "only strided tensors can be captured")
 
 
 def _configurations():
