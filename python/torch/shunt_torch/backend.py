@@ -13,6 +13,7 @@ from typing import Any, Callable, Optional
 import torch
 
 from .graph import Graph
+from .training import install
 
 _OPTIONS = {"numerics": ("exact", "fast")}
 
@@ -36,6 +37,7 @@ def shunt_backend(graph: torch.fx.GraphModule, example_inputs: list, *, mode: Op
     def compiler(kind: str) -> Callable:
         return lambda graph, example_inputs: Graph(graph, f"{kind} of {name}", numerics)
 
+    install()
     compiled = aot_autograd(fw_compiler=compiler("forward"), bw_compiler=compiler("backward"), inference_compiler=compiler("inference"),
                             decompositions={}, keep_inference_input_mutations=True)
     return compiled(graph, example_inputs)

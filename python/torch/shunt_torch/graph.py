@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+import types
 import weakref
 from typing import Any, Callable, Optional
 
@@ -84,12 +85,14 @@ class Graph:
         self._boxed_call = True  # of the object: Dynamo's wrappers take over no others
         self._graph, self.name, self._numerics = graph, name, numerics
         self._number = next(_numbers)
-        self._recordings: list = []  # those that are replayed without a look
+        self.recordings: list = []  # those that are replayed without a look; others hold this list, too
+        self.runtime = ""  # what AOTAutograd's own runtime is needed for
         self._known: dict[tuple, _Sizes] = {}  # by sizes
         self._seen: set[tuple] = set()  # sizes that were met once
         self._lock = threading.Lock()
         self.refusal: Optional[Refused] = None
         self.as_it_is = 0  # calls
+        self.has_custom_operators = any(n.op == "call_function" and not _is_pytorchs(n.target) for n in graph.graph.nodes)
         _graphs.add(self)
 
     def __call__(self, args: list) -> Any:
@@ -98,7 +101,7 @@ class Graph:
         if grad_mode:
             torch._C._set_grad_enabled(False)
         try:
-            out = _call(self._recordings, (args,), _NO_KEYWORDS)
+            out = _call(self.recordings, (args,), _NO_KEYWORDS)
             if out is _MISSED:
                 out = self._missed(args)
         finally:
@@ -159,7 +162,7 @@ class Graph:
         if min(known.of_plan) > min(known.of_graph):
             known.recording = None
         else:
-            self._recordings = [*self._recordings, known.recording]
+            self.recordings.append(known.recording)
 
     def explain(self) -> str:
         """For people: what is replayed, and why what isn't isn't."""
@@ -167,6 +170,8 @@ class Graph:
         runs = sum(k.recording.runs for k in known if k.recording is not None)
         lines = [f"{self.name}: {len(known)} recordings, {runs} replays, {self.as_it_is} calls run as they are"]
         lines += [f"  recording {n + 1}: {k.explain()}" for n, k in enumerate(known)]
+        if self.runtime:
+            lines.append(f"  called by AOTAutograd's runtime: {self.runtime}")
         if self.refusal is not None:
             lines.append(f"  not recorded: {self.refusal}")
         elif not known:
@@ -177,6 +182,10 @@ class Graph:
 def graphs() -> list[Graph]:
     """All that are alive, in the order in which they were compiled."""
     return sorted(_graphs, key=lambda g: g._number)
+
+
+def _is_pytorchs(operator: Any) -> bool:
+    return operator.namespace in ("aten", "prims") if isinstance(operator, torch._ops.OpOverload) else isinstance(operator, types.BuiltinFunctionType)
 
 
 def _sizes(args: list) -> tuple:
