@@ -483,13 +483,14 @@ def writes(x, w):
     (writes, "inputs that are written"),
 ])
 def test_what_is_left_to_aot(f, why):
+    before = graphs()  # Dynamo may keep those of functions with breaks
     def loss(out):
         return sum(t.sum() for t in (out if isinstance(out, tuple) else (out,)))
 
     same(lambda x, w: f(x.clone() if f is not writes else x, w), (torch.randn(3, 3), leaf(3, 3)) if f is not writes else (torch.randn(3), leaf(3)),
          loss, ours=not why)
-    assert [g.runtime for g in graphs() if g.name.startswith("forward")] == [why]
-    assert (f"AOTAutograd's runtime: {why}" in shunt_torch.explain()) == bool(why)
+    (forward,) = (g for g in graphs() if g.name.startswith("forward") and g not in before)
+    assert forward.runtime == why and (f"  called by AOTAutograd's runtime: {why}\n" in shunt_torch.explain()) == bool(why)
 
 
 def test_buffers_that_the_graph_writes():
