@@ -23,6 +23,8 @@ def fresh():
     torch._dynamo.reset()
     gc.collect()  # graphs of the test before
     torch.manual_seed(0)
+    with torch._functorch.config.patch(enable_autograd_cache=False):
+        yield
 
 
 def same_as_eager(make, calls, backward=False, **options):

@@ -20,6 +20,8 @@ def fresh():
     torch._dynamo.reset()
     gc.collect()  # graphs of the test before
     torch.manual_seed(0)
+    with torch._functorch.config.patch(enable_autograd_cache=False):
+        yield
 
 
 def compiled(f, **options):

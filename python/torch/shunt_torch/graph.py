@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import threading
 import time
-import types
 import weakref
 from typing import Any, Callable, Optional
 
 import torch
+from torch._inductor.output_code import OutputCode  # what AOTAutograd keeps on disk
 
 from . import _C
+from .graph_code import GraphCode
 from .guard import MISSING, is_value
 from .recorded_call import RecordedCall
 from .refusal import Refused
@@ -36,10 +37,9 @@ class _RecordedGraph(RecordedCall):
 
     history = False
 
-    def __init__(self, graph: torch.fx.GraphModule, args: list, numerics: str):
-        self.constants = [(f"graph.{n.target}", getattr(graph, n.target)) for n in graph.graph.find_nodes(op="get_attr")
-                          if isinstance(getattr(graph, n.target, None), torch.Tensor)]
-        super().__init__(lambda values: graph(*values), (args,), {}, None, numerics=numerics)
+    def __init__(self, code: GraphCode, args: list, numerics: str):
+        self.constants = [(f"graph.{name}", tensor) for name, tensor in code.constants.items()]
+        super().__init__(lambda values: code.run(*values), (args,), {}, None, numerics=numerics)
 
     def _before(self, function: Callable, args: tuple, kwargs: dict, observed: None) -> None:
         arguments = _C.Arguments(args, kwargs, is_value)
@@ -78,12 +78,18 @@ class _Sizes:
         return f"{self.steps}; {self.recording.runs} replays" + ("" if self.is_decided else "; being measured")
 
 
-class Graph:
-    """A graph of AOTAutograd as it is called: with a list, which it empties. Any thread may call it."""
+class Graph(OutputCode):
+    """A graph of AOTAutograd as it is called: with a list, which it empties. Any thread may call it.
 
-    def __init__(self, graph: torch.fx.GraphModule, name: str, numerics: str = "exact"):
+    `kind`: "forward", "backward" or "inference". AOTAutogradCache keeps it by pickle: the code alone, recordings are made anew.
+    """
+
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
+    def __init__(self, code: GraphCode, kind: str, numerics: str = "exact", is_from_disk: bool = False):
+        super().__init__()
         self._boxed_call = True  # of the object: Dynamo's wrappers take over no others
-        self._graph, self.name, self._numerics = graph, name, numerics
+        self._graph, self._kind, self._numerics, self.is_from_disk = code, kind, numerics, is_from_disk
         self._number = next(_numbers)
         self.recordings: list = []  # those that are replayed without a look; others hold this list, too
         self.runtime = ""  # what AOTAutograd's own runtime is needed for
@@ -92,8 +98,39 @@ class Graph:
         self._lock = threading.Lock()
         self.refusal: Optional[Refused] = None
         self.as_it_is = 0  # calls
-        self.has_custom_operators = any(n.op == "call_function" and not _is_pytorchs(n.target) for n in graph.graph.nodes)
+        self.has_custom_operators = code.has_custom_operators
+        self.name = kind
+        if not is_from_disk:
+            self._register()
+
+    def _register(self) -> None:
+        """Gives it Dynamo's number of the compilation, as its logs have it, and lists it."""
+        compilation = torch._guards.CompileContext.current_compile_id()
+        number = f"[{compilation}]" if compilation is not None else ""
+        self.name = " ".join(part for part in (f"{self._kind} of", number, self._graph.where) if part)
         _graphs.add(self)
+
+    # --- what AOTAutogradCache asks for ---
+
+    def __reduce__(self) -> tuple:
+        return Graph, (self._graph, self._kind, self._numerics, True)
+
+    def __copy__(self) -> "Graph":
+        return self  # the cache's copy, for pickling alone
+
+    def prepare_for_serialization(self) -> None:
+        from torch._functorch._aot_autograd.autograd_cache import BypassAOTAutogradCache
+
+        if not self._graph.is_plain:
+            raise BypassAOTAutogradCache("shunt_torch: a graph with graphs inside isn't kept")
+
+    def post_compile(self, example_inputs: Any, constants: Any, graph_kwargs: Any) -> None:
+        self._register()
+
+    def set_triton_bundle(self, triton_bundle: Any) -> None:
+        pass
+
+    # --- calls ---
 
     def __call__(self, args: list) -> Any:
         # AOTAutograd keeps history outside of its graphs, in whatever mode it calls them.
@@ -113,7 +150,7 @@ class Graph:
     def _missed(self, args: list) -> Any:
         if self.refusal is not None or _C.surroundings_refusal() or not self._lock.acquire(blocking=False):
             self.as_it_is += 1
-            return self._graph(*args)
+            return self._graph.run(*args)
         try:
             sizes = _sizes(args)
             if sizes in self._known:
@@ -126,7 +163,7 @@ class Graph:
         finally:
             self._lock.release()
         self.as_it_is += 1
-        return self._graph(*args)
+        return self._graph.run(*args)
 
     def _record(self, sizes: tuple, args: list) -> Any:
         call = _RecordedGraph(self._graph, args, self._numerics)
@@ -149,7 +186,7 @@ class Graph:
                 self._decide(known)
                 return out
         start = time.perf_counter()
-        out = self._graph(*args)
+        out = self._graph.run(*args)
         if not known.is_decided:
             known.of_graph.append(time.perf_counter() - start)
         self.as_it_is += 1
@@ -168,7 +205,8 @@ class Graph:
         """For people: what is replayed, and why what isn't isn't."""
         known = list(self._known.values())
         runs = sum(k.recording.runs for k in known if k.recording is not None)
-        lines = [f"{self.name}: {len(known)} recordings, {runs} replays, {self.as_it_is} calls run as they are"]
+        source = ", from the cache on disk" if self.is_from_disk else ""
+        lines = [f"{self.name}{source}: {len(known)} recordings, {runs} replays, {self.as_it_is} calls run as they are"]
         lines += [f"  recording {n + 1}: {k.explain()}" for n, k in enumerate(known)]
         if self.runtime:
             lines.append(f"  called by AOTAutograd's runtime: {self.runtime}")
@@ -182,10 +220,6 @@ class Graph:
 def graphs() -> list[Graph]:
     """All that are alive, in the order in which they were compiled."""
     return sorted(_graphs, key=lambda g: g._number)
-
-
-def _is_pytorchs(operator: Any) -> bool:
-    return operator.namespace in ("aten", "prims") if isinstance(operator, torch._ops.OpOverload) else isinstance(operator, types.BuiltinFunctionType)
 
 
 def _sizes(args: list) -> tuple:

@@ -36,6 +36,11 @@ def install() -> None:
     AOTDispatchAutograd.post_compile = staticmethod(post_compile)
 
 
+def kept_by_aot() -> Any:
+    """While it lasts, AOTAutogradCache keeps whole graphs, of any backend that can be pickled, and not Inductor's keys of them."""
+    return torch._functorch.config.patch(bundled_autograd_cache=True)
+
+
 def why_not(spec: Any) -> str:
     """What AOTAutograd's runtime is needed for; empty where nothing."""
     from torch._functorch._aot_autograd.runtime_wrappers import _should_disable_saved_tensors_hooks
@@ -61,12 +66,11 @@ def why_not(spec: Any) -> str:
 
 
 def _runtime(spec: Any, theirs: Callable) -> Callable:
-    graph = spec.compiled_fw_func
-    graph.runtime = why_not(spec)
-    if graph.runtime:
-        return theirs(spec)
+    spec.compiled_fw_func.runtime = why_not(spec)
     backward = _Backward(spec)
     of_aot = _OfAot(spec, backward, theirs)
+    if spec.compiled_fw_func.runtime:
+        return of_aot.runtime()
     call = _training_call(spec, backward)
     m = spec.fw_metadata
     dynamic = [(i, info.dynamic_dims) for i, info in enumerate(m.output_info) if m.dynamic_outputs and info.dynamic_dims is not None]
@@ -93,7 +97,7 @@ def _training_call(spec: Any, backward: "_Backward") -> Any:
     formats = [t.memory_format for t in m.subclass_tangent_meta]
     graph = spec.compiled_fw_func
     return _C.TrainingCall(
-        recordings=graph.recordings, otherwise=graph, backward=backward.as_called, differentiable=differentiable,
+        recordings=graph.recordings, otherwise=graph, backward=backward.parts, differentiable=differentiable,
         views=[i for i, info in enumerate(m.output_info) if info.output_type is OutputType.unsafe_view_alias],
         unchecked=m.num_tensors_saved_with_no_vc_check, numbers=m.num_symints_saved_for_bw,
         detached=spec.indices_of_inps_to_detach, written=m.mutated_graph_handled_indices_seen_by_autograd if spec.aot_config.keep_inference_input_mutations else [],
@@ -102,7 +106,7 @@ def _training_call(spec: Any, backward: "_Backward") -> Any:
 
 
 class _Backward:
-    """The backward graph, which AOTAutograd compiles at the first backward()."""
+    """The backward graph, which AOTAutograd compiles, and keeps on disk with the forward graph, at the first backward()."""
 
     def __init__(self, spec: Any):
         from torch._functorch._aot_autograd.runtime_wrappers import _AutogradBackwardCompiler
@@ -112,36 +116,42 @@ class _Backward:
             compiled_bw=spec.compiled_bw_func, lazy_backward_info=spec.lazy_backward_info, disable_amp=spec.disable_amp,
             bw_compiler=spec.bw_compiler, aot_config=spec.aot_config, fw_metadata=spec.fw_metadata,
             try_save_cache_entry=spec.try_save_cache_entry)
-        self._boxed_call = True
+        # Dynamo may watch the frames of the function that calls backward().
+        self.parts = torch._dynamo.disable(self._parts, reason="the compiler of a backward graph")
+        self.run = torch._dynamo.disable(self._run, reason="a compiled backward graph")
+        self.run._boxed_call = True
 
-    def compiled(self) -> Callable:
-        with self._lock:
+    def _compiled(self) -> Callable:
+        with self._lock, kept_by_aot():
             return self._compiler.get_or_compile(saved_tensors_use_once=not torch._C._autograd._get_current_graph_task_keep_graph())
 
-    def as_called(self) -> tuple[list, Callable]:
+    def _parts(self) -> tuple[list, Callable]:
         """What _C.TrainingCall needs of it."""
-        compiled = self.compiled()
+        compiled = self._compiled()
         graph = _innermost(compiled)
         return (graph.recordings if graph is not None else [], compiled)
 
-    def __call__(self, args: list) -> Any:
-        return self.compiled()(args)
+    def _run(self, args: list) -> Any:
+        return (self._compiler.compiled_bw or self._compiled())(args)
 
 
 class _OfAot:
     """AOTAutograd's own runtime of the same graphs, made in the first call that needs it."""
 
     def __init__(self, spec: Any, backward: _Backward, theirs: Callable):
-        self._spec = dataclasses.replace(spec, compiled_bw_func=backward, try_save_cache_entry=None)
+        self._spec = dataclasses.replace(spec, compiled_bw_func=backward.run, try_save_cache_entry=None)
         self._theirs = theirs
         self._runtime: Optional[Callable] = None
         self._lock = threading.Lock()
 
-    def __call__(self, args: list) -> Any:
+    def runtime(self) -> Callable:
         with self._lock:
             if self._runtime is None:
                 self._runtime = self._theirs(self._spec)
-        return self._runtime(args)
+        return self._runtime
+
+    def __call__(self, args: list) -> Any:
+        return self.runtime()(args)
 
 
 def _innermost(compiled: Any) -> Optional[Graph]:
