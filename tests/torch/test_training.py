@@ -20,8 +20,17 @@ def fresh():
     torch._dynamo.reset()
     gc.collect()  # graphs of the test before
     torch.manual_seed(0)
+    older[:] = graphs()
     with torch._functorch.config.patch(enable_autograd_cache=False):
         yield
+    older.clear()
+
+
+older: list = []  # graphs of tests before, which Dynamo keeps where a function has breaks
+
+
+def mine():
+    return [g for g in graphs() if g not in older]
 
 
 def compiled(f, **options):
@@ -53,7 +62,7 @@ def same(f, arguments, loss=lambda out: out.sum(), calls=CALLS, ours=True, **opt
         detached = [torch.utils._pytree.tree_map(lambda t: t.detach(), x) for x in (got, expected)]
         what = difference(*detached) or difference(mine, theirs, "arguments")
         assert not what, f"call {i}: {what}"
-    assert sum(k.recording.runs for x in graphs() for k in x._known.values() if k.recording is not None) > 4
+    assert sum(k.recording.runs for x in mine() for k in x._known.values() if k.recording is not None) > 4
     return g
 
 
@@ -63,8 +72,8 @@ def product(x, w):
 
 def test_one_node():
     same(product, (torch.randn(3, 4), leaf(4, 5)))
-    names = [g.name.split(" ")[0] for g in graphs()]
-    assert names == ["forward", "backward"] and not any(g.runtime for g in graphs())
+    names = [g.name.split(" ")[0] for g in mine()]
+    assert names == ["forward", "backward"] and not any(g.runtime for g in mine())
 
 
 def test_the_node_leads_to_what_it_came_from():
@@ -319,7 +328,7 @@ def test_autocast(inside):
         x, w = torch.randn(3, 4), leaf(4, 5)
         v = w.detach().clone().requires_grad_()
         assert not difference(step(g, x, w), step(reference, x, v))
-    assert not any(x.runtime for x in graphs())
+    assert not any(x.runtime for x in mine())
 
 
 def test_anomaly_mode_and_profiler():
@@ -397,7 +406,7 @@ def test_sizes_that_change(dynamic):
         sum(t.sum() for t in expected).backward()
         assert all(torch.equal(a, b) for a, b in zip(got, expected)) and torch.equal(w.grad, v.grad)
         assert is_ours(got[0])
-    dynamic_graphs = [g for g in graphs() if len(g._known) > 1]
+    dynamic_graphs = [g for g in mine() if len(g._known) > 1]
     assert dynamic_graphs and sum(k.recording.runs for g in dynamic_graphs for k in g._known.values() if k.recording is not None) > 4
 
 
@@ -485,13 +494,12 @@ def writes(x, w):
     (writes, "inputs that are written"),
 ])
 def test_what_is_left_to_aot(f, why):
-    before = graphs()  # Dynamo may keep those of functions with breaks
     def loss(out):
         return sum(t.sum() for t in (out if isinstance(out, tuple) else (out,)))
 
     same(lambda x, w: f(x.clone() if f is not writes else x, w), (torch.randn(3, 3), leaf(3, 3)) if f is not writes else (torch.randn(3), leaf(3)),
          loss, ours=not why)
-    (forward,) = (g for g in graphs() if g.name.startswith("forward") and g not in before)
+    (forward,) = (g for g in mine() if g.name.startswith("forward"))
     assert forward.runtime == why and (f"  called by AOTAutograd's runtime: {why}\n" in shunt_torch.explain()) == bool(why)
 
 
@@ -538,7 +546,7 @@ def test_dispatch_modes_have_aots_runtime():
         f(x, w).sum().backward()
         product(x, v).sum().backward()
         assert torch.equal(w.grad, v.grad)
-    assert all(len(g._known) == 1 for g in graphs())
+    assert all(len(g._known) == 1 for g in mine())
 
 
 def test_other_backends_are_left_alone():
@@ -551,5 +559,5 @@ def test_other_backends_are_left_alone():
 def test_what_disable_wrapped_is_found():
     assert _innermost(torch._dynamo.disable(lambda: 1)) is None
     compiled(product)(torch.randn(3, 4), leaf(4, 5))
-    graph = graphs()[0]
+    graph = mine()[0]
     assert _innermost(torch._dynamo.disable(torch._dynamo.disable(graph))) is graph

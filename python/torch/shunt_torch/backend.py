@@ -13,7 +13,7 @@ import torch
 
 from ._C import runtime_version
 from .graph import Graph
-from .graph_code import GraphCode
+from .graph_code import FORMAT, GraphCode
 from .training import install, kept_by_aot
 
 _OPTIONS = {"numerics": ("exact", "fast")}
@@ -40,7 +40,7 @@ def shunt_backend(graph: torch.fx.GraphModule, example_inputs: list, *, mode: Op
 
     install()
     # Part of the key of AOTAutogradCache: what other backends or versions have kept of the same program isn't ours.
-    graph._shunt_torch = f"{runtime_version()} {numerics}"
+    graph._shunt_torch = f"{runtime_version()} {FORMAT} {numerics}"
     compiled = aot_autograd(fw_compiler=compiler("forward"), bw_compiler=compiler("backward"), inference_compiler=compiler("inference"),
                             decompositions={}, keep_inference_input_mutations=True)
     with kept_by_aot():

@@ -39,7 +39,7 @@ class _RecordedGraph(RecordedCall):
 
     def __init__(self, code: GraphCode, args: list, numerics: str):
         self.constants = [(f"graph.{name}", tensor) for name, tensor in code.constants.items()]
-        super().__init__(lambda values: code.run(*values), (args,), {}, None, numerics=numerics)
+        super().__init__(lambda values: code.run(list(values)), (args,), {}, None, numerics=numerics)
 
     def _before(self, function: Callable, args: tuple, kwargs: dict, observed: None) -> None:
         arguments = _C.Arguments(args, kwargs, is_value)
@@ -98,6 +98,7 @@ class Graph(OutputCode):
         self._lock = threading.Lock()
         self.refusal: Optional[Refused] = None
         self.as_it_is = 0  # calls
+        self._is_left_alone = False  # for good
         self.has_custom_operators = code.has_custom_operators
         self.name = kind
         if not is_from_disk:
@@ -148,9 +149,9 @@ class Graph(OutputCode):
         return out
 
     def _missed(self, args: list) -> Any:
-        if self.refusal is not None or _C.surroundings_refusal() or not self._lock.acquire(blocking=False):
+        if self.refusal is not None or self._is_left_alone or _C.surroundings_refusal() or not self._lock.acquire(blocking=False):
             self.as_it_is += 1
-            return self._graph.run(*args)
+            return self._graph.run(args)
         try:
             sizes = _sizes(args)
             if sizes in self._known:
@@ -163,7 +164,7 @@ class Graph(OutputCode):
         finally:
             self._lock.release()
         self.as_it_is += 1
-        return self._graph.run(*args)
+        return self._graph.run(args)
 
     def _record(self, sizes: tuple, args: list) -> Any:
         call = _RecordedGraph(self._graph, args, self._numerics)
@@ -186,7 +187,7 @@ class Graph(OutputCode):
                 self._decide(known)
                 return out
         start = time.perf_counter()
-        out = self._graph.run(*args)
+        out = self._graph.run(args)
         if not known.is_decided:
             known.of_graph.append(time.perf_counter() - start)
         self.as_it_is += 1
@@ -198,6 +199,7 @@ class Graph(OutputCode):
         known.is_decided = True
         if min(known.of_plan) > min(known.of_graph):
             known.recording = None
+            self._is_left_alone = self._graph.is_static  # no other sizes come
         else:
             self.recordings.append(known.recording)
 
