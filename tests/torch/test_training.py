@@ -9,6 +9,7 @@ import torch
 from judging import copy_of, difference
 
 import shunt_torch
+from shunt_torch import graph as graph_module
 from shunt_torch.graph import graphs
 from shunt_torch.training import _innermost
 
@@ -16,7 +17,8 @@ CALLS = 14  # past the measuring of plans
 
 
 @pytest.fixture(autouse=True)
-def fresh():
+def fresh(monkeypatch):
+    monkeypatch.setattr(graph_module, "_CLOSE", 1)  # measured calls don't depend on the machine
     torch._dynamo.reset()
     gc.collect()  # graphs of the test before
     torch.manual_seed(0)
@@ -50,17 +52,17 @@ def same(f, arguments, loss=lambda out: out.sum(), calls=CALLS, ours=True, **opt
     """Compares results and grads with eager's to the bit, in calls that warm up, are measured and are replayed."""
     g = compiled(f, **options)
     for i in range(calls):
-        theirs, mine = copy_of(arguments), copy_of(arguments)
+        theirs, copies = copy_of(arguments), copy_of(arguments)
         torch.manual_seed(i)
         expected = f(*theirs)
         loss(expected).backward()
         torch.manual_seed(i)
-        got = g(*mine)
+        got = g(*copies)
         first = got[0] if isinstance(got, (tuple, list)) else got
         assert is_ours(first) == ours
         loss(got).backward()
         detached = [torch.utils._pytree.tree_map(lambda t: t.detach(), x) for x in (got, expected)]
-        what = difference(*detached) or difference(mine, theirs, "arguments")
+        what = difference(*detached) or difference(copies, theirs, "arguments")
         assert not what, f"call {i}: {what}"
     assert sum(k.recording.runs for x in mine() for k in x._known.values() if k.recording is not None) > 4
     return g

@@ -1,8 +1,10 @@
 """Graph: a graph of ATen's operators that is recorded once for each size of its arguments, and replayed.
 
-Note [Plan or graph]
-A recording runs at least as many kernels as the graph does, mostly with less around them, but not always: a kernel of PyTorch's may
-reuse memory better than the plan. So both are measured, call for call, while a recording is new, and the faster one stays.
+Note [Plan, program or graph]
+A recording runs as many kernels as the graph does, mostly with less around them, but a kernel of PyTorch's may do better in memory of its
+own than in a plan's. So while a recording is new its calls take turns: by the plan, by the program (the recorded operators one by one), by
+the graph's Python code. The fastest stays. Where two are close, more calls are measured. CPU time is compared where PyTorch has one thread,
+since other processes disturb it less.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ _call, _MISSED = _C.call, _C.MISSED
 _NO_KEYWORDS: dict = {}
 _NEVER = 2**64 - 1
 _MAX_RECORDINGS = 8  # of one graph: sizes
-_MEASURED = 4  # calls of each kind before the faster one is known
+_MEASURED, _MEASURED_MOST = 3, 12  # calls of each kind before the fastest one is known
+_CLOSE = 1.1
 _MAX_BYTES = 1 << 30  # of arguments: recording copies them, and where so much is computed little is to be had around it
 
 _graphs: "weakref.WeakSet[Graph]" = weakref.WeakSet()
@@ -62,20 +65,41 @@ class _RecordedGraph(RecordedCall):
 
 
 class _Sizes:
-    """What is known of calls with some sizes: a recording, and how long it takes and how long the graph itself."""
+    """What is known of calls with some sizes: a recording, and how long the ways to run it take."""
 
     def __init__(self, recording: Any):
         self.recording: Optional[Any] = recording  # None: the graph itself is faster
         self.is_decided = False
-        self.of_plan: list[float] = []
-        self.of_graph: list[float] = []
-        kinds = [kind for kind, _, _ in recording.describe()]
+        self.times: dict[str, list[float]] = {way: [] for way in ("plan", "program", "graph") if way != "plan" or recording.has_plan}
+        self._describe()
+
+    def _describe(self) -> None:
+        kinds = [kind for kind, _, _ in self.recording.describe()]
         self.steps = f"{kinds.count('fused')} operators fused, {kinds.count('host')} of PyTorch's, {kinds.count('view')} views that need no call"
+
+    def next_way(self) -> str:
+        return min(self.times, key=lambda way: len(self.times[way]))
+
+    def decide(self) -> None:
+        """Keeps the fastest way, where it is known."""
+        fewest = min(map(len, self.times.values()))
+        ways = sorted(self.times, key=lambda way: min(self.times[way], default=0))
+        if fewest < _MEASURED or (fewest < _MEASURED_MOST and min(self.times[ways[1]]) < _CLOSE * min(self.times[ways[0]])):
+            return
+        self.is_decided = True
+        if ways[0] == "graph":
+            self.recording = None
+        elif ways[0] == "program" and self.recording.has_plan:
+            self.recording.drop_plan()
+            self._describe()
+        if self.recording is not None:
+            self.recording.by_program = False
 
     def explain(self) -> str:
         if self.recording is None:
             return f"{self.steps}; dropped, since the graph itself is faster"
-        return f"{self.steps}; {self.recording.runs} replays" + ("" if self.is_decided else "; being measured")
+        without = "" if self.recording.has_plan or "plan" not in self.times else "without a plan, which is slower; "
+        return f"{self.steps}; {without}{self.recording.runs} replays" + ("" if self.is_decided else "; being measured")
 
 
 class Graph(OutputCode):
@@ -179,29 +203,26 @@ class Graph(OutputCode):
     def _measured(self, sizes: tuple, args: list) -> Any:
         """A call of sizes that are known, but whose recording isn't to be replayed, not yet without a look, or couldn't go on."""
         known = self._known[sizes]
-        if not known.is_decided and len(known.of_plan) <= len(known.of_graph):
-            start = time.perf_counter()
+        way = "graph" if known.is_decided else known.next_way()
+        clock = time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
+        start = clock()
+        out = _MISSED
+        if way != "graph":
+            known.recording.by_program = way == "program"
             out = _call([known.recording], (args,), _NO_KEYWORDS)
-            if out is not _MISSED:
-                known.of_plan.append(time.perf_counter() - start)
-                self._decide(known)
-                return out
-        start = time.perf_counter()
-        out = self._graph.run(args)
+            way = way if out is not _MISSED else "graph"
+        if out is _MISSED:
+            self.as_it_is += 1
+            start = clock()
+            out = self._graph.run(args)
         if not known.is_decided:
-            known.of_graph.append(time.perf_counter() - start)
-        self.as_it_is += 1
+            known.times[way].append(clock() - start)
+            known.decide()
+            if known.is_decided and known.recording is not None:
+                self.recordings.append(known.recording)
+            elif known.is_decided:
+                self._is_left_alone = self._graph.is_static  # no other sizes come
         return out
-
-    def _decide(self, known: _Sizes) -> None:
-        if len(known.of_plan) < _MEASURED or len(known.of_graph) < _MEASURED:
-            return
-        known.is_decided = True
-        if min(known.of_plan) > min(known.of_graph):
-            known.recording = None
-            self._is_left_alone = self._graph.is_static  # no other sizes come
-        else:
-            self.recordings.append(known.recording)
 
     def explain(self) -> str:
         """For people: what is replayed, and why what isn't isn't."""

@@ -143,7 +143,7 @@ PyObject* Recording::call(PyObject* args, PyObject* kwargs) {
   size_t step = 0;
   const GeneratorState drawn(program_.drawsWhileHarmless());
   try {
-    complete = runProgram(inputs, made, nullptr, nullptr, false, step);
+    complete = runProgram(inputs, made, nullptr, nullptr, by_program, step);
   } catch (...) {
     if (step < program_.harmlessSteps()) {  // the function throws the error itself, or handles it
       drawn.putBack();

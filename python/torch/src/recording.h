@@ -58,9 +58,10 @@ class Recording {
   bool hasPlan() const { return plan_ != nullptr; }
   py::list describe() const { return plan_ != nullptr ? plan_->describe() : program_.describe(); }
 
-  uint64_t runs = 0;       // replays for calls
-  uint64_t abandoned = 0;  // in the middle, by a value that was expected or an error
-  uint64_t check_at = 0;   // the number of runs before the next check
+  bool by_program = false;  // calls run the program, though there is a plan
+  uint64_t runs = 0;        // replays for calls
+  uint64_t abandoned = 0;   // in the middle, by a value that was expected or an error
+  uint64_t check_at = 0;    // the number of runs before the next check
 
  private:
   bool gather(PyObject* args, PyObject* kwargs, std::vector<PyObject*>& objects, std::vector<at::Tensor>& inputs) const;
