@@ -17,6 +17,7 @@ from .library_state import guards, hooks_of, outside_autocast
 from .observe import Observed
 from .recorder import Recorder, is_plain, refuse_unusable
 from .refusal import Refused
+from .registered import definition_of
 from .results import Results
 from .walk import Walk, walk
 
@@ -218,12 +219,13 @@ class RecordedCall:
                 raise Refused(f"the call changes {what} of {path}, which a replay wouldn't")
 
     def _containers(self, args: tuple, kwargs: dict) -> set[int]:
-        """The lists and dicts that are there before the call, by id."""
-        found = {id(x) for g in (self.walked.guards if self.walked is not None else ()) for x in (g.owner, g.expected) if isinstance(x, (list, dict))}
+        """The lists, dicts and others of classes that torch.utils._pytree knows which are there before the call, by id."""
+        found = {id(x) for g in (self.walked.guards if self.walked is not None else ()) for x in (g.owner, g.expected)
+                 if isinstance(x, (list, dict)) or definition_of(type(x)) is not None}
         todo = [*args, *kwargs.values()]
         while todo:
             value = todo.pop()
-            if isinstance(value, (list, dict)):
+            if isinstance(value, (list, dict)) or definition_of(type(value)) is not None:
                 found.add(id(value))
             if isinstance(value, (list, tuple, dict)):
                 todo += value.values() if isinstance(value, dict) else value
