@@ -285,6 +285,34 @@ def test_the_fastest_way_is_kept(monkeypatch, slow, kept):
     assert kept in shunt_torch.explain() and "being measured" not in shunt_torch.explain()
 
 
+@pytest.mark.parametrize("backward", [False, True])
+def test_a_first_call_under_a_dispatch_mode(backward):
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Counting(TorchDispatchMode):
+        seen = 0
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            Counting.seen += 1
+            return function(*args, **(kwargs or {}))
+
+        @classmethod
+        def ignore_compile_internals(cls):
+            return True
+
+    f = torch.compile(lambda x: (x * 2).relu() - 1, backend="shunt")
+    with Counting():
+        f(torch.randn(10, requires_grad=backward))
+    assert Counting.seen > 0 and recordings() == []
+    for _ in range(CALLS):
+        x = torch.randn(10, requires_grad=backward)
+        out = f(x)
+        assert torch.equal(out, (x * 2).relu() - 1)
+        if backward:
+            out.sum().backward()
+    assert len(recordings()) == 1 + backward and replays() > 4
+
+
 def test_threads():
     f = torch.compile(lambda x: (x * 2).relu() - 1, backend="shunt")
     f(torch.randn(10))
