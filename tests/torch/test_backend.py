@@ -19,10 +19,13 @@ CALLS = 14  # past the measuring of plans
 
 
 @pytest.fixture(autouse=True)
-def fresh():
+def fresh(monkeypatch):
+    monkeypatch.setattr(graph_module, "_CLOSE", 1)  # measured calls don't depend on the machine
     torch._dynamo.reset()
     gc.collect()  # graphs of the test before
     torch.manual_seed(0)
+    with torch._functorch.config.patch(enable_autograd_cache=False):
+        yield
 
 
 def same_as_eager(make, calls, backward=False, **options):
@@ -249,21 +252,65 @@ def test_an_error_is_pytorchs():
     assert len(recordings()) == 1
 
 
-def test_a_plan_that_is_slower_is_dropped(monkeypatch):
-    real = graph_module._call
+@pytest.mark.parametrize("slow, kept", [
+    ({"plan", "program"}, "dropped, since the graph itself is faster"),
+    ({"plan", "graph"}, "0 operators fused, 2 of PyTorch's, 0 views that need no call; without a plan, which is slower; "),
+    ({"program", "graph"}, "2 operators fused, 0 of PyTorch's, 0 views that need no call; "),
+])
+def test_the_fastest_way_is_kept(monkeypatch, slow, kept):
+    real, real_run = graph_module._call, graph_module.GraphCode.__init__
 
-    def slow(recordings, args, kwargs):
-        if recordings:
-            time.sleep(0.002)
+    def spend():
+        end = time.thread_time() + 0.002
+        while time.thread_time() < end:
+            pass
+
+    def call(recordings, args, kwargs):
+        if recordings and ("program" if recordings[0].by_program else "plan") in slow:
+            spend()
         return real(recordings, args, kwargs)
 
-    monkeypatch.setattr(graph_module, "_call", slow)
+    def init(self, graph):
+        real_run(self, graph)
+        run = self.run
+        self.run = lambda args: ("graph" in slow and spend()) or run(args)
+
+    monkeypatch.setattr(graph_module, "_call", call)
+    monkeypatch.setattr(graph_module.GraphCode, "__init__", init)
     f = torch.compile(lambda x: x * 2 + 1, backend="shunt")
     for _ in range(CALLS):
         x = torch.randn(4)
         assert torch.equal(f(x), x * 2 + 1)
-    assert [k.recording for k in recordings()] == [None]
-    assert "dropped, since the graph itself is faster" in shunt_torch.explain()
+    assert [k.is_decided for k in recordings()] == [True]
+    assert kept in shunt_torch.explain() and "being measured" not in shunt_torch.explain()
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_a_first_call_under_a_dispatch_mode(backward):
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Counting(TorchDispatchMode):
+        seen = 0
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            Counting.seen += 1
+            return function(*args, **(kwargs or {}))
+
+        @classmethod
+        def ignore_compile_internals(cls):
+            return True
+
+    f = torch.compile(lambda x: (x * 2).relu() - 1, backend="shunt")
+    with Counting():
+        f(torch.randn(10, requires_grad=backward))
+    assert Counting.seen > 0 and recordings() == []
+    for _ in range(CALLS):
+        x = torch.randn(10, requires_grad=backward)
+        out = f(x)
+        assert torch.equal(out, (x * 2).relu() - 1)
+        if backward:
+            out.sum().backward()
+    assert len(recordings()) == 1 + backward and replays() > 4
 
 
 def test_threads():

@@ -7,12 +7,14 @@ its first call with given sizes, and replayed from then on. The operators are ea
 from __future__ import annotations
 
 import os
-import re
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 import torch
 
+from ._C import runtime_version
 from .graph import Graph
+from .graph_code import FORMAT, GraphCode
+from .training import install, kept_by_aot
 
 _OPTIONS = {"numerics": ("exact", "fast")}
 
@@ -20,6 +22,7 @@ _OPTIONS = {"numerics": ("exact", "fast")}
 def shunt_backend(graph: torch.fx.GraphModule, example_inputs: list, *, mode: Optional[str] = None, options: Optional[dict] = None) -> Any:
     """The backend that torch.compile(backend="shunt") calls. options: {"numerics": "exact" or "fast"}, as of capture()."""
     from torch._dynamo.backends.common import aot_autograd
+    from torch._functorch.aot_autograd import SerializableAOTDispatchCompiler
 
     for option, value in (options or {}).items():
         if option not in _OPTIONS:
@@ -31,19 +34,14 @@ def shunt_backend(graph: torch.fx.GraphModule, example_inputs: list, *, mode: Op
     if os.environ.get("SHUNT_TORCH", "1") == "0":
         return graph.forward
     numerics = (options or {}).get("numerics", "exact")
-    name = _name_of(graph)
 
-    def compiler(kind: str) -> Callable:
-        return lambda graph, example_inputs: Graph(graph, f"{kind} of {name}", numerics)
+    def compiler(kind: str) -> Any:
+        return SerializableAOTDispatchCompiler(Graph, lambda graph, example_inputs: Graph(GraphCode(graph), kind, numerics))
 
+    install()
+    # Part of the key of AOTAutogradCache: what other backends or versions have kept of the same program isn't ours.
+    graph._shunt_torch = f"{runtime_version()} {FORMAT} {numerics}"
     compiled = aot_autograd(fw_compiler=compiler("forward"), bw_compiler=compiler("backward"), inference_compiler=compiler("inference"),
                             decompositions={}, keep_inference_input_mutations=True)
-    return compiled(graph, example_inputs)
-
-
-def _name_of(graph: torch.fx.GraphModule) -> str:
-    """Dynamo's number of the compilation, as its logs have it, and the user's line that the graph begins with."""
-    compilation = torch._guards.CompileContext.current_compile_id()
-    found = (re.findall(r'File "([^"]*)", line (\d+)', n.stack_trace or "") for n in graph.graph.nodes)
-    where = next((f"{os.path.basename(lines[0][0])}:{lines[0][1]}" for lines in found if lines), "")
-    return " ".join(part for part in (f"[{compilation}]" if compilation is not None else "", where) if part)
+    with kept_by_aot():
+        return compiled(graph, example_inputs)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from . import _C
+from .registered import Rebuilt, definition_of
 
 
 def made_of(template: Any, result: Any, inputs: list) -> list:
@@ -22,6 +23,15 @@ def made_of(template: Any, result: Any, inputs: list) -> list:
                 out[t] = value
             elif value is not inputs[-1 - t]:
                 raise ValueError
+        elif type(t) is Rebuilt:
+            if type(value) is not t.kind:
+                raise ValueError
+            children, context = definition_of(t.kind).flatten_fn(value)
+            if len(children) != len(t.children):
+                raise ValueError
+            collect(t.context, context)
+            for a, b in zip(t.children, children):
+                collect(a, b)
         elif type(t) is dict:
             if type(value) is not dict or list(value) != list(t):
                 raise ValueError

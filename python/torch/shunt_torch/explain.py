@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from typing import Any
 
@@ -10,8 +11,8 @@ def explain(captured: Any = None) -> str:
     """What a captured function does; without an argument, what each graph does that torch.compile(backend="shunt") has compiled."""
     if captured is not None:
         return captured.explain()
-    from .graph import graphs
-    return "\n".join(g.explain() for g in graphs()) or "nothing is compiled by torch.compile(backend=\"shunt\")"
+    graph = sys.modules.get("shunt_torch.graph")  # there since the first is compiled
+    return "\n".join(g.explain() for g in (graph.graphs() if graph is not None else [])) or "nothing is compiled by torch.compile(backend=\"shunt\")"
 
 
 def explain_captured(captured: Any) -> str:

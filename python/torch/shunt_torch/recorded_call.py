@@ -17,6 +17,7 @@ from .library_state import guards, hooks_of, outside_autocast
 from .observe import Observed
 from .recorder import Recorder, is_plain, other_threads, refuse_unusable
 from .refusal import Refused, shortened
+from .registered import definition_of
 from .results import Results
 from .walk import Walk, walk
 
@@ -223,14 +224,15 @@ class RecordedCall:
                 raise Refused(f"the call changes {what} of {path}, which a replay wouldn't: change it before the call")
 
     def _containers(self, args: tuple, kwargs: dict) -> set[int]:
-        """The lists, dicts and tuples that are there before the call, by id."""
+        """The lists, dicts, tuples and others of classes that torch.utils._pytree knows which are there before the call, by id."""
         guards = self.walked.guards if self.walked is not None else ()
-        found = {id(x) for g in guards for x in (g.owner, g.expected) if isinstance(x, (list, dict, tuple))}
+        found = {id(x) for g in guards for x in (g.owner, g.expected) if _is_container(x)}
         todo = [*args, *kwargs.values()]
         while todo:
             value = todo.pop()
-            if isinstance(value, (list, tuple, dict)):
+            if _is_container(value):
                 found.add(id(value))
+            if isinstance(value, (list, tuple, dict)):
                 todo += value.values() if isinstance(value, dict) else value
         return found
 
@@ -304,6 +306,10 @@ class RecordedCall:
             return run()
         finally:
             torch.default_generator.set_state(after)
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, (list, dict, tuple)) or definition_of(type(value)) is not None
 
 
 def _classes(args: tuple, kwargs: dict) -> list[tuple[str, Any]]:

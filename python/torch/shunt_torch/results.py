@@ -9,6 +9,7 @@ import torch
 from . import _C
 from .guard import is_value
 from .refusal import Refused
+from .registered import Rebuilt, definition_of, left_out
 
 
 class Holders:
@@ -69,7 +70,37 @@ class Results:
             return self._named(value, items, path)
         if is_value(value):
             return ("literal", value)
-        raise Refused(f"{path} is a {type(value).__name__}, and results have to be tensors, numbers, strings, None, tuples, lists and dicts")
+        definition = definition_of(type(value))
+        if definition is not None:
+            return self._registered(value, definition, path)
+        raise Refused(f"{path} is a {type(value).__name__}, and results have to be tensors, numbers, strings, None, tuples, lists, dicts and "
+                      "objects of classes that torch.utils._pytree knows")
+
+    def _registered(self, value: Any, definition: Any, path: str) -> Rebuilt:
+        name = type(value).__name__
+        if id(value) in self._containers:
+            raise Refused(f"{path} is a {name} that is elsewhere, too, and a replay makes new ones: return a copy")
+        self._containers.add(id(value))
+        children, context = definition.flatten_fn(value)
+        left = left_out(value, children, context, definition.unflatten_fn)
+        if left:
+            raise Refused(f"{path} is a {name}, and what torch.utils._pytree knows of its class leaves out {left}: return its tensors")
+        template = self._parse_context(context, f"{path}'s context")
+        return Rebuilt(type(value), definition.unflatten_fn, [self._parse(c, f"{path}[{i}]") for i, c in enumerate(children)], template)
+
+    def _parse_context(self, context: Any, path: str) -> Any:
+        """Of values alone; its lists and dicts are the class's own, and copied for each replay."""
+        if type(context) in (list, dict) and id(context) in self._containers:
+            raise Refused(f"{path} for torch.utils._pytree is a {type(context).__name__} that is elsewhere, too, and a replay makes new ones")
+        if type(context) is list:
+            return [self._parse_context(c, path) for c in context]
+        if type(context) is dict:
+            return {k: self._parse_context(v, path) for k, v in context.items()}
+        if type(context) is tuple and not is_value(context):
+            return tuple([self._parse_context(c, path) for c in context])
+        if is_value(context):
+            return ("literal", context)
+        raise Refused(f"{path} for torch.utils._pytree is a {type(context).__name__}, which counts by identity: return its tensors")
 
     @staticmethod
     def _named(value: tuple, items: list, path: str) -> tuple:

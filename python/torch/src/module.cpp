@@ -1,8 +1,10 @@
 // The extension shunt_torch._C.
+#include "calls.h"
 #include "operator_hook.h"
 #include "recording.h"
 #include "self_test.h"
 #include "tensors.h"
+#include "training_call.h"
 #include "traversal.h"
 #include "values.h"
 
@@ -10,54 +12,13 @@
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
 
-namespace shunt_torch {
-namespace {
-
-// Without pybind11's look-up of the type by its name.
-Recording& recordingOf(PyObject* o) {
-  static PyTypeObject* const type = reinterpret_cast<PyTypeObject*>(py::type::of<Recording>().release().ptr());
-  if (Py_TYPE(o) != type) throw py::type_error("call: expected recordings");
-  return *reinterpret_cast<py::detail::instance*>(o)->get_value_and_holder().value_ptr<Recording>();
-}
-
-// The path of each call: without pybind11's matching of overloads.
-PyObject* callRecordings(PyObject*, PyObject* const* args, Py_ssize_t n) {
-  if (n != 3 || !PyList_CheckExact(args[0])) {
-    PyErr_SetString(PyExc_TypeError, "call(recordings, args, kwargs)");
-    return nullptr;
-  }
-  try {
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(args[0]); ++i) {
-      // A recording, kept alive, since another thread may change the list.
-      const auto object = py::reinterpret_borrow<py::object>(PyList_GET_ITEM(args[0], i));
-      PyObject* const out = recordingOf(object.ptr()).call(args[1], args[2]);
-      if (out != missed()) return out;
-      Py_DECREF(out);
-    }
-    return Py_NewRef(missed());
-  } catch (py::error_already_set& e) {
-    e.restore();
-    return nullptr;
-  } catch (...) {
-    torch::translate_exception_to_python(std::current_exception());
-    return nullptr;
-  }
-}
-
-PyMethodDef call_recordings = {
-    "call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(callRecordings)), METH_FASTCALL,
-    "call(recordings, args, kwargs): the result of the first recording whose guards hold, or MISSED"};
-
-}  // namespace
-}  // namespace shunt_torch
-
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   using namespace shunt_torch;
   m.doc() = "Recordings of calls of PyTorch, and their replay. Internal to shunt_torch.";
   m.def("runtime_version", [] { return SHUNT_VERSION; }, "The version of Shunt that it was compiled against.");
   m.def("self_test", &selfTest, "The number of pairs that Shunt has compiled; -1 where it computes wrongly.");
   m.attr("MISSED") = py::reinterpret_borrow<py::object>(missed());
-  m.attr("call") = py::reinterpret_steal<py::object>(PyCFunction_New(&call_recordings, nullptr));
+  addCalls(m);
   m.def("same_value", [](py::object a, py::object b) { return isSameValue(a.ptr(), b.ptr()); });
   m.def("is_value", [](py::object o) { return isValue(o.ptr()); });
   m.def("has_plain_hash", [](py::object o) { return hasPlainHash(o.ptr()); });
@@ -111,7 +72,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("finish", &Program::finish)
       .def("describe", &Program::describe)
       .def("__len__", &Program::steps);
-  py::class_<Recording>(m, "Recording", isTraversed<Recording>())
+  addTrainingCall(m);
+  py::class_<Recording, std::shared_ptr<Recording>>(m, "Recording", isTraversed<Recording>())
       .def(py::init<py::object, py::object, const py::list&, std::vector<int64_t>>())
       .def_property_readonly("program", &Recording::program, py::return_value_policy::reference_internal)
       .def("set_versions", &Recording::setVersions)
@@ -131,6 +93,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("drop_plan", &Recording::dropPlan)
       .def_property_readonly("has_plan", &Recording::hasPlan)
       .def("describe", &Recording::describe)
+      .def_readwrite("by_program", &Recording::by_program)
       .def_readwrite("runs", &Recording::runs)
       .def_readwrite("check_at", &Recording::check_at)
       .def_readonly("active", &Recording::active)

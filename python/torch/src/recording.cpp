@@ -150,7 +150,7 @@ PyObject* Recording::call(PyObject* args, PyObject* kwargs) {
     uint64_t& n;
   } const is_active(active);
   try {
-    complete = runProgram(inputs, made, nullptr, nullptr, false, step);
+    complete = runProgram(inputs, made, nullptr, nullptr, by_program, step);
   } catch (...) {
     if (step < program_.harmlessSteps()) {  // the function throws the error itself, or handles it
       drawn.putBack();

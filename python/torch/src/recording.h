@@ -62,10 +62,11 @@ class Recording {
 
   int traverse(visitproc visit, void* arg) const;
 
-  uint64_t runs = 0;       // replays for calls
-  uint64_t abandoned = 0;  // in the middle, by a value that was expected or an error
-  uint64_t check_at = 0;   // the number of runs before the next check
-  uint64_t active = 0;     // replays for calls that other threads are in
+  bool by_program = false;  // calls run the program, though there is a plan
+  uint64_t runs = 0;        // replays for calls
+  uint64_t abandoned = 0;   // in the middle, by a value that was expected or an error
+  uint64_t check_at = 0;    // the number of runs before the next check
+  uint64_t active = 0;      // replays for calls that other threads are in
 
  private:
   bool gather(PyObject* args, PyObject* kwargs, std::vector<PyObject*>& objects, std::vector<at::Tensor>& inputs) const;

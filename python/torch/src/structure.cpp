@@ -182,7 +182,15 @@ Result::Node Result::parse(const py::handle& e) {
     }
     return n;
   }
-  if (!PyTuple_Check(e.ptr()) && !PyList_CheckExact(e.ptr())) throw py::type_error("a result that isn't understood");
+  const bool is_sequence = PyTuple_Check(e.ptr()) || PyList_CheckExact(e.ptr());
+  if (!is_sequence && py::hasattr(e, "unflatten")) {  // the context is its last child
+    Node n{Kind::kRebuilt};
+    n.object = e.attr("unflatten");
+    for (const py::handle& child : e.attr("children")) n.children.push_back(parse(child));
+    n.children.push_back(parse(e.attr("context")));
+    return n;
+  }
+  if (!is_sequence) throw py::type_error("a result that isn't understood");
   const auto items = py::reinterpret_borrow<py::sequence>(e);
   if (PyTuple_CheckExact(e.ptr()) && items.size() == 2 && py::isinstance<py::str>(items[0]))
     return {Kind::kLiteral, 0, py::object(items[1])};
@@ -222,6 +230,11 @@ py::object Result::build(const Node& n, const Tensors& tensors) {
       py::list out(n.children.size());
       for (size_t i = 0; i < n.children.size(); ++i) out[i] = build(n.children[i], tensors);
       return out;
+    }
+    case Kind::kRebuilt: {
+      py::list children(n.children.size() - 1);
+      for (size_t i = 0; i < children.size(); ++i) children[i] = build(n.children[i], tensors);
+      return n.object(children, build(n.children.back(), tensors));
     }
     case Kind::kDict: {
       py::dict out;

@@ -59,7 +59,8 @@ class Arguments {
 class Result {
  public:
   /// `example`: the recorded result, in which each tensor stands as an int: n for the n-th made by the call, -1 - n for
-  /// the n-th input itself. Other objects are in it as literals, wrapped: ("literal", object).
+  /// the n-th input itself. Other objects are in it as literals, wrapped: ("literal", object); those that a registered
+  /// function puts together as shunt_torch.registered.Rebuilt.
   explicit Result(const py::object& example);
   /// `objects`: of each input; null where it is looked up by `inputs`.
   py::object build(const std::vector<at::Tensor>& made, const std::vector<PyObject*>& objects,
@@ -67,7 +68,7 @@ class Result {
   int traverse(visitproc visit, void* arg) const { return root_.traverse(visit, arg); }
 
  private:
-  enum class Kind : uint8_t { kMade, kInput, kLiteral, kTuple, kNamedTuple, kList, kDict };
+  enum class Kind : uint8_t { kMade, kInput, kLiteral, kTuple, kNamedTuple, kList, kDict, kRebuilt };
   struct Node {
     Kind kind;
     int64_t index = 0;
