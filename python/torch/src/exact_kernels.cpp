@@ -26,8 +26,9 @@ struct SubScaled : functors::Functor<2, 1> {
   }
 };
 
-SHUNT_LIBRARY(shunt_torch, m) {
-  for (const char* const name : {"add_scaled", "sub_scaled"}) {
+// In PyTorch's namespace, since plans make loops of its operators only: schemas of others may say too little.
+SHUNT_LIBRARY_FRAGMENT(aten, m) {
+  for (const char* const name : {"_add_scaled", "_sub_scaled"}) {
     const std::string n = name;
     m.def(n + "(Tensor self, Tensor other, Scalar alpha=1) -> Tensor");
     m.def(n + "_(Tensor(a!) self, Tensor other, Scalar alpha=1) -> Tensor(a!)");
@@ -35,10 +36,10 @@ SHUNT_LIBRARY(shunt_torch, m) {
 }
 
 void define(Library& m) {
-  m.elementwise<AddScaled>("add_scaled");
-  m.elementwise<SubScaled>("sub_scaled");
+  m.elementwise<AddScaled>("_add_scaled");
+  m.elementwise<SubScaled>("_sub_scaled");
 }
-SHUNT_LIBRARY_IMPL(shunt_torch, CPU, m) { define(m); }
-SHUNT_LIBRARY_IMPL(shunt_torch, Meta, m) { define(m); }
+SHUNT_LIBRARY_IMPL(aten, CPU, m) { define(m); }
+SHUNT_LIBRARY_IMPL(aten, Meta, m) { define(m); }
 
 }  // namespace

@@ -9,10 +9,10 @@ namespace {
 // Not in it, for they round or choose otherwise: sqrt (MKL's is an ulp off in vectors), maximum and minimum of zeros of
 // both signs (vectors and their tails differ).
 constexpr std::array kExactRules = {
-    FusedRule{"aten::add.Tensor", "shunt_torch::add_scaled"},
-    FusedRule{"aten::add_.Tensor", "shunt_torch::add_scaled_"},
-    FusedRule{"aten::sub.Tensor", "shunt_torch::sub_scaled"},
-    FusedRule{"aten::sub_.Tensor", "shunt_torch::sub_scaled_"},
+    FusedRule{"aten::add.Tensor", "aten::_add_scaled"},
+    FusedRule{"aten::add_.Tensor", "aten::_add_scaled_"},
+    FusedRule{"aten::sub.Tensor", "aten::_sub_scaled"},
+    FusedRule{"aten::sub_.Tensor", "aten::_sub_scaled_"},
     FusedRule{"aten::mul.Tensor"},
     FusedRule{"aten::mul_.Tensor"},
     FusedRule{"aten::div.Tensor"},

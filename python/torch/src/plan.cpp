@@ -256,4 +256,11 @@ py::list Plan::describe() const {
   return out;
 }
 
+std::vector<std::string> Plan::groups() const {
+  std::vector<std::string> out;
+  for (const Step& s : steps_)
+    if (s.group != nullptr) out.push_back(s.group->describe());
+  return out;
+}
+
 }  // namespace shunt_torch

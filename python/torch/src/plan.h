@@ -46,6 +46,8 @@ class Plan {
   std::vector<at::Tensor> shapes() const;
   /// (place, name, line) for each step: "host", "view", "fused", "assign".
   py::list describe() const;
+  /// For each group of fused operators what its plan does, a line each: loops, prepared operators, calls.
+  std::vector<std::string> groups() const;
 
  private:
   struct Context;

@@ -58,6 +58,9 @@ class Recording {
   bool hasPlan() const { return plan_ != nullptr; }
   py::list describe() const { return plan_ != nullptr ? plan_->describe() : program_.describe(); }
 
+  /// Of the plan's groups of fused operators; none where there is no plan.
+  std::vector<std::string> groups() const { return plan_ != nullptr ? plan_->groups() : std::vector<std::string>(); }
+
   uint64_t runs = 0;       // replays for calls
   uint64_t abandoned = 0;  // in the middle, by a value that was expected or an error
   uint64_t check_at = 0;   // the number of runs before the next check
