@@ -30,6 +30,8 @@ std::optional<shunt::ScalarType> dtypeOf(at::ScalarType t) {
       return shunt::kDouble;
     case at::kBool:
       return shunt::kBool;
+    case at::kLong:
+      return shunt::kLong;
     default:
       return std::nullopt;
   }
@@ -61,6 +63,10 @@ bool sameView(const at::Tensor& a, const at::Tensor& b) {
 // What an argument that is no tensor is to Shunt; none for what isn't known here.
 std::optional<shunt::IValue> literalOf(const c10::Argument& schema, const c10::IValue& v) {
   if (v.isNone() || (v.isTensor() && !v.toTensor().defined())) return shunt::IValue();
+  // Where all tensors are dense ones of the CPU.
+  if (v.isDevice() && v.toDevice().is_cpu()) return shunt::IValue();
+  if (schema.real_type()->str().find("Layout") != std::string::npos)
+    return v.toInt() == static_cast<int64_t>(at::kStrided) ? std::optional(shunt::IValue()) : std::nullopt;
   if (const std::string type = schema.real_type()->str(); type.find("ScalarType") != std::string::npos) {
     const auto dtype = dtypeOf(static_cast<at::ScalarType>(v.toInt()));
     return dtype ? std::optional(shunt::IValue(*dtype)) : std::nullopt;
@@ -83,22 +89,24 @@ bool writesFirst(const c10::FunctionSchema& schema) {
 
 bool FusedGroup::canFuse(const Program& program, size_t step, const std::vector<at::Tensor>& trace, Numerics numerics) {
   const Program::Step& s = program.steps_[step];
-  if (fusedRule(s.name, numerics) == nullptr || s.expected) return false;
+  const FusedRule* const rule = fusedRule(s.name, numerics);
+  if (rule == nullptr || s.expected || (rule->may_refuse && step >= program.harmlessSteps())) return false;
   std::optional<at::ScalarType> floating;
   const auto fits = [&](int64_t slot) {
-    const at::Tensor& t = trace[static_cast<size_t>(slot)];
+    const at::Tensor t = slot < 0 ? at::Tensor() : trace[static_cast<size_t>(slot)];
     if (!t.defined() || !dtypeOf(t.scalar_type()) || t.numel() == 0 || t.is_neg() || t.is_conj()) return false;
     if (t.numel() >= kParallelElements && at::get_num_threads() > 1) return false;
     if (t.scalar_type() == at::kBool) return true;
+    if (t.scalar_type() == at::kLong) return rule->has_indices;
     if (floating && *floating != t.scalar_type()) return false;  // promotion rounds too
     floating = t.scalar_type();
     return true;
   };
   for (size_t i = 0; i < s.arguments.size(); ++i) {
     const Program::Argument& a = s.arguments[i];
-    if (a.place == Program::Place::kSlot
-            ? !fits(a.slots[0])
-            : a.place != Program::Place::kLiteral || !literalOf(s.op->schema().arguments()[i], a.literal))
+    const bool are_tensors = a.place == Program::Place::kSlot || a.place == Program::Place::kList;
+    if (are_tensors ? !std::all_of(a.slots.begin(), a.slots.end(), fits)
+                    : a.place != Program::Place::kLiteral || !literalOf(s.op->schema().arguments()[i], a.literal))
       return false;
   }
   for (const auto& of_return : s.results)
@@ -122,6 +130,12 @@ class FusedGroup::Maker {
       const Program::Argument& a = s.arguments[i];
       if (a.place == Program::Place::kSlot) {
         arguments.emplace_back(values_.at(a.slots[0]));
+        continue;
+      }
+      if (a.place == Program::Place::kList) {
+        std::vector<shunt::HostValue> list;
+        for (const int64_t slot : a.slots) list.push_back(values_.at(slot));
+        arguments.emplace_back(std::move(list));
         continue;
       }
       if (rule.scaled != nullptr && i == 2) scaled = a.literal.toScalar().to<double>() != 1 && fusesMultiplyAdd();

@@ -1,7 +1,8 @@
 #include "fused_rules.h"
 
-#include <algorithm>
 #include <array>
+#include <span>
+#include <unordered_map>
 
 namespace shunt_torch {
 namespace {
@@ -35,6 +36,15 @@ constexpr std::array kExactRules = {
     FusedRule{"aten::le.Scalar"},
     FusedRule{"aten::gt.Scalar"},
     FusedRule{"aten::ge.Scalar"},
+    FusedRule{"aten::stack"},
+    FusedRule{"aten::cat"},
+    FusedRule{"aten::new_zeros"},
+    FusedRule{"aten::zeros_like"},
+    FusedRule{.name = "aten::max.dim", .has_indices = true},
+    FusedRule{.name = "aten::min.dim", .has_indices = true},
+    FusedRule{.name = "aten::gather", .has_indices = true, .may_refuse = true},
+    FusedRule{.name = "aten::max_pool2d_with_indices", .has_indices = true},
+    FusedRule{.name = "aten::max_pool2d_with_indices_backward", .has_indices = true},
 };
 
 constexpr FusedRule function(std::string_view name) { return {name, nullptr, Bound::kFunction}; }
@@ -79,6 +89,8 @@ constexpr std::array kFastRules = {
     mixed("aten::lerp.Scalar"),
     mixed("aten::lerp_.Scalar"),
     mixed("aten::mse_loss_backward"),
+    mixed("aten::smooth_l1_loss_backward"),
+    mixed("aten::rsub.Scalar"),
     sum("aten::sum"),
     sum("aten::sum.dim_IntList"),
     sum("aten::mean"),
@@ -86,7 +98,14 @@ constexpr std::array kFastRules = {
     sum("aten::mm"),
     sum("aten::addmm"),
     sum("aten::bmm"),
+    sum("aten::linalg_vector_norm"),
+    sum("aten::convolution"),
+    sum("aten::convolution_backward"),
+    FusedRule{.name = "aten::scatter_add_", .bound = Bound::kSum, .has_indices = true, .may_refuse = true},
     row("aten::mse_loss"),
+    row("aten::smooth_l1_loss"),
+    row("aten::native_batch_norm"),
+    row("aten::native_batch_norm_backward"),
     row("aten::_softmax"),
     row("aten::_log_softmax"),
     row("aten::_softmax_backward_data"),
@@ -95,17 +114,22 @@ constexpr std::array kFastRules = {
     row("aten::native_layer_norm_backward"),
 };
 
-template <size_t N>
-const FusedRule* find(const std::array<FusedRule, N>& rules, const std::string& name) {
-  const auto* const it = std::find_if(rules.begin(), rules.end(), [&](const FusedRule& r) { return r.name == name; });
-  return it == rules.end() ? nullptr : it;
+using Rules = std::unordered_map<std::string_view, const FusedRule*>;
+
+Rules byName(std::span<const FusedRule> a, std::span<const FusedRule> b) {
+  Rules out;
+  for (const auto& rules : {a, b})
+    for (const FusedRule& r : rules) out.emplace(r.name, &r);
+  return out;
 }
 
 }  // namespace
 
 const FusedRule* fusedRule(const std::string& name, Numerics numerics) {
-  const FusedRule* const exact = find(kExactRules, name);
-  return exact != nullptr || numerics == Numerics::kExact ? exact : find(kFastRules, name);
+  static const Rules exact = byName(kExactRules, {}), fast = byName(kExactRules, kFastRules);
+  const Rules& rules = numerics == Numerics::kExact ? exact : fast;
+  const auto found = rules.find(name);
+  return found == rules.end() ? nullptr : found->second;
 }
 
 }  // namespace shunt_torch

@@ -237,7 +237,8 @@ void Plan::Builder::addCall(size_t i) {
     plan_.steps_.push_back(std::move(s));
     return;
   }
-  if (!blocked_.contains(i) && FusedGroup::canFuse(program_, i, trace_, numerics_)) {
+  const bool is_constant = fresh.size() == 1 && isConstant(from.op->schema().name()) && !isWritten(fresh[0]);
+  if (!is_constant && !blocked_.contains(i) && FusedGroup::canFuse(program_, i, trace_, numerics_)) {
     s.kind = Kind::kFused;
     plan_.steps_.push_back(std::move(s));
     return;
@@ -248,7 +249,7 @@ void Plan::Builder::addCall(size_t i) {
       std::all_of(from.results.begin(), from.results.end(), [](const auto& r) { return r.size() == 1 && r[0] >= 0; });
   if (whole && onlyAllocates(from.op->schema().name())) {
     s.kind = Kind::kView;
-  } else if (whole && fresh.size() == 1 && isConstant(from.op->schema().name()) && !isWritten(fresh[0])) {
+  } else if (whole && is_constant) {
     s.constant = fresh[0];
     Storage& storage = plan_.storages_[static_cast<size_t>(plan_.slots_[static_cast<size_t>(fresh[0])].storage)];
     storage.first = 0;  // nothing else may lie there, in any run

@@ -114,6 +114,9 @@ class Program {
     int64_t input = -1, slot = -1;  // of kAssignGrad
   };
   Argument argumentOf(const c10::Argument& schema, const py::handle& value) const;
+  /// _foreach_norm, whose kernel on the CPU is a loop of this kind.
+  std::vector<int64_t> callNorms(const py::tuple& args, const py::dict& kwargs,
+                                 const std::vector<std::vector<bool>>& results, const std::string& where);
   int64_t newSlot() { return static_cast<int64_t>(slots_++); }
   std::vector<Step> steps_;
   std::vector<int64_t> outputs_;
