@@ -1,5 +1,7 @@
 #include "fused.h"
 
+#include "fused_updates.h"
+
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 
@@ -123,6 +125,7 @@ class FusedGroup::Maker {
   void add(size_t step) {
     const Program::Step& s = program_.steps_[step];
     if (!canFuse(program_, step, trace_, numerics_)) return addViews(s);
+    if (isFusedUpdate(s.name)) return addUpdate(s);
     const FusedRule& rule = *fusedRule(s.name, numerics_);
     std::vector<shunt::HostArgument> arguments;
     bool scaled = false;
@@ -154,6 +157,19 @@ class FusedGroup::Maker {
       values_[s.results[r][0]] = results.at(r);
       made_.push_back(s.results[r][0]);
     }
+  }
+
+  void addUpdate(const Program::Step& s) {
+    UpdateArguments arguments;
+    for (size_t i = 0; i < s.arguments.size(); ++i) {
+      const Program::Argument& a = s.arguments[i];
+      const c10::Argument& schema = s.op->schema().arguments()[i];
+      if (a.place != Program::Place::kLiteral)
+        for (const int64_t slot : a.slots) arguments.tensors[schema.name()].push_back(values_.at(slot));
+      else if (!a.literal.isNone())
+        arguments.numbers[schema.name()] = *literalOf(schema, a.literal);
+    }
+    addFusedUpdate(builder_, s.name, arguments);
   }
 
   // Views of results of the group itself; those of other memory are inputs.

@@ -50,6 +50,7 @@ constexpr std::array kExactRules = {
 constexpr FusedRule function(std::string_view name) { return {name, nullptr, Bound::kFunction}; }
 constexpr FusedRule mixed(std::string_view name) { return {name, nullptr, Bound::kMixed}; }
 constexpr FusedRule sum(std::string_view name) { return {name, nullptr, Bound::kSum}; }
+constexpr FusedRule update(std::string_view name) { return {name, nullptr, Bound::kUpdate}; }
 constexpr FusedRule row(std::string_view name) { return {name, nullptr, Bound::kRow}; }
 
 constexpr std::array kFastRules = {
@@ -91,6 +92,12 @@ constexpr std::array kFastRules = {
     mixed("aten::mse_loss_backward"),
     mixed("aten::smooth_l1_loss_backward"),
     mixed("aten::rsub.Scalar"),
+    update("aten::_fused_adam_"),
+    update("aten::_fused_adam_.tensor_lr"),
+    update("aten::_fused_adamw_"),
+    update("aten::_fused_adamw_.tensor_lr"),
+    update("aten::_fused_sgd_"),
+    update("aten::_fused_sgd_.tensor_lr"),
     sum("aten::sum"),
     sum("aten::sum.dim_IntList"),
     sum("aten::mean"),

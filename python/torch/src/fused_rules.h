@@ -16,6 +16,7 @@ enum class Bound : uint8_t {
   kFunction,  // 4 eps of it: each is within 2 ulp of the correctly rounded value
   kMixed,     // 8 eps of it and of the magnitudes of the inputs: functions with cancellation in them
   kSum,       // n eps of the same operator on the magnitudes of its inputs; n: terms of a result (termsOf)
+  kUpdate,    // 16 eps of it and of what the operator makes of the magnitudes of its inputs
   kRow,       // n eps of the largest magnitude of the result; n: elements of a row
 };
 

@@ -44,6 +44,9 @@ class OperatorCheck {
     }
     for (const Tensor& t : results_) results.push_back(t.data_ptr());
     stack_ = program_.stackOf(step_, slots);
+    if (bound_ == Bound::kUpdate)  // which writes them
+      for (c10::IValue& v : stack_)
+        if (v.isTensorList()) v = copyInputs(v.toTensorVector());
     for (c10::IValue& v : stack_)  // of the sum of magnitudes
       if (v.isTensor() && v.toTensor().defined() && v.toTensor().is_floating_point()) v = v.toTensor().abs();
     group_->run(addresses, results);
@@ -51,20 +54,51 @@ class OperatorCheck {
 
   std::string after(const std::vector<Tensor>& slots) {
     if (group_ == nullptr) return "";
-    // In place, the result is in the copy of what is written.
-    const bool in_place = group_->results().empty();
     const std::vector<int64_t> theirs = program_.resultsOf(step_);
+    if (group_->results().empty()) return afterWrites(slots);
     size_t at = 0;
-    for (size_t r = 0; r < theirs.size(); ++r) {
-      const int64_t slot = theirs[r];
-      if (slot < 0) continue;
-      const Tensor& ours = in_place ? copies_[0] : results_[at++];
-      if (std::string what = difference(ours, slots[static_cast<size_t>(slot)], r); !what.empty()) return what;
-    }
+    for (size_t r = 0; r < theirs.size(); ++r)
+      if (theirs[r] >= 0)
+        if (std::string what = difference(results_[at++], slots[static_cast<size_t>(theirs[r])], r); !what.empty())
+          return what;
     return "";
   }
 
  private:
+  /// In place, results are in the copies of what is written.
+  std::string afterWrites(const std::vector<Tensor>& slots) {
+    const std::vector<int64_t>& inputs = group_->inputs();
+    const std::vector<int64_t> written = program_.writtenBy(step_);
+    if (bound_ == Bound::kUpdate) magnitudes_ = magnitudesOfUpdate();
+    for (size_t r = 0; r < written.size(); ++r) {
+      const auto at = static_cast<size_t>(std::find(inputs.begin(), inputs.end(), written[r]) - inputs.begin());
+      if (std::string what = difference(copies_[at], slots[static_cast<size_t>(written[r])], r); !what.empty())
+        return what;
+    }
+    return "";
+  }
+
+  /// For each tensor that is written: what the operator makes of the magnitudes; for parameters with that of the step.
+  std::vector<Tensor> magnitudesOfUpdate() const {
+    torch::jit::Stack stack = stack_;
+    std::vector<Tensor> before, out;
+    const auto& arguments = program_.operatorOf(step_).schema().arguments();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i].name() == "maximize") stack[i] = false;  // magnitudes would be subtracted
+      if (!stack[i].isTensorList()) continue;
+      std::vector<Tensor> list;
+      for (const Tensor& t : stack[i].toTensorVector()) list.push_back(t.abs());
+      if (i == 0)
+        for (const Tensor& t : list) before.push_back(t.to(at::kDouble));
+      if (arguments[i].alias_info() != nullptr) out.insert(out.end(), list.begin(), list.end());
+      stack[i] = list;
+    }
+    program_.operatorOf(step_).callBoxed(stack);
+    for (Tensor& t : out) t = t.to(at::kDouble).abs();
+    for (size_t i = 0; i < before.size(); ++i) out[i] = before[i] + (out[i] - before[i]).abs();
+    return out;
+  }
+
   /// That are added for one element of result `r`, at most.
   double termsOf(const Tensor& theirs, size_t r) const {
     const std::string& name = program_.nameOf(step_);
@@ -99,6 +133,8 @@ class OperatorCheck {
           if (m.defined()) sum = sum + m;
         return sum * (8 * eps) + least;
       }
+      case Bound::kUpdate:
+        return (magnitude + magnitudes_[r]) * (16 * eps) + least;
       case Bound::kSum: {
         torch::jit::Stack stack = stack_;
         program_.operatorOf(step_).callBoxed(stack);

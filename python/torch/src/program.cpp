@@ -172,6 +172,18 @@ std::vector<int64_t> Program::resultsOf(size_t step) const {
   return out;
 }
 
+std::vector<int64_t> Program::writtenBy(size_t step) const {
+  std::vector<int64_t> out;
+  const Step& s = steps_[step];
+  for (size_t i = 0; i < s.arguments.size(); ++i) {
+    const auto* const alias = s.op->schema().arguments()[i].alias_info();
+    if (alias == nullptr || !alias->isWrite()) continue;
+    std::copy_if(s.arguments[i].slots.begin(), s.arguments[i].slots.end(), std::back_inserter(out),
+                 [](int64_t slot) { return slot >= 0; });
+  }
+  return out;
+}
+
 void Program::finish(const std::vector<int64_t>& views) {
   // Grads are assigned as late as can be: a run that ends before that has changed nothing.
   const auto end = steps_.begin() + static_cast<ptrdiff_t>(touched_at_.value_or(steps_.size()));

@@ -86,6 +86,8 @@ class Program {
   std::vector<int64_t> slotsOf(size_t step) const;
   /// Slots that a step fills, in order.
   std::vector<int64_t> resultsOf(size_t step) const;
+  /// Slots that its schema says are written, in the order of the arguments.
+  std::vector<int64_t> writtenBy(size_t step) const;
   /// The arguments of a step, as its operator is called with: tensors by slot, then those of `outs`.
   torch::jit::Stack stackOf(size_t step, const std::vector<at::Tensor>& tensors,
                             const std::vector<int64_t>& outs = {}) const;
