@@ -1,6 +1,10 @@
 // Operators of Shunt's with the rounding of PyTorch's kernels, for groups of fused operators (fused.h).
+#include <shunt/core/isa.h>
 #include <shunt/elementwise/library.h>
 #include <shunt/shunt.h>
+
+#include <array>
+#include <type_traits>
 
 namespace {
 
@@ -25,6 +29,50 @@ struct SubScaled : functors::Functor<2, 1> {
     return AddScaled()(self, other, -alpha);
   }
 };
+
+// Compiled for every CPU, the functors call libm for each element. Where all their input lies in order, which is what
+// optimisers have, and the CPU's instructions may be used, this is run instead; the JIT makes loops of its own.
+template <class F, class T>
+[[gnu::target("avx2,fma")]] bool inOrder(T* out, const T* self, const T* other, int64_t n, T alpha) {
+  if constexpr (std::is_same_v<F, SubScaled>) alpha = -alpha;
+#ifdef __clang__
+#pragma clang loop vectorize(assume_safety)
+#endif
+  for (int64_t i = 0; i < n; ++i)
+    if constexpr (sizeof(T) == sizeof(float))
+      out[i] = __builtin_fmaf(other[i], alpha, self[i]);
+    else
+      out[i] = __builtin_fma(other[i], alpha, self[i]);
+  return true;
+}
+
+template <class F, class T>
+bool scaledLoop(std::byte* out, const std::byte* const* in, uint32_t repeated, int64_t n,
+                const elementwise::ScalarSlot* scalars) {
+  if (repeated != 0 || detail::activeIsa() == Isa::kBaseline)
+    return elementwise::loopOf<F, T>()(out, in, repeated, n, scalars);
+  return inOrder<F, T>(reinterpret_cast<T*>(out), reinterpret_cast<const T*>(in[0]), reinterpret_cast<const T*>(in[1]),
+                       n, elementwise::loadRaw<T>(scalars[0].bytes));
+}
+
+template <class F>
+constexpr std::array<elementwise::LoopFn, elementwise::kDtypeSlots> scaledLoops() {
+  std::array<elementwise::LoopFn, elementwise::kDtypeSlots> row{};
+  row[static_cast<size_t>(kFloat)] = &scaledLoop<F, float>;
+  row[static_cast<size_t>(kDouble)] = &scaledLoop<F, double>;
+  return row;
+}
+
+}  // namespace
+
+namespace shunt::elementwise {
+template <>
+inline constexpr auto kOwnLoops<AddScaled> = scaledLoops<AddScaled>();
+template <>
+inline constexpr auto kOwnLoops<SubScaled> = scaledLoops<SubScaled>();
+}  // namespace shunt::elementwise
+
+namespace {
 
 // In PyTorch's namespace, since plans make loops of its operators only: schemas of others may say too little.
 SHUNT_LIBRARY_FRAGMENT(aten, m) {
