@@ -4,6 +4,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
+#include <ATen/core/Reduction.h>
 
 #include <algorithm>
 #include <array>
@@ -126,6 +127,7 @@ class FusedGroup::Maker {
     const Program::Step& s = program_.steps_[step];
     if (!canFuse(program_, step, trace_, numerics_)) return addViews(s);
     if (isFusedUpdate(s.name)) return addUpdate(s);
+    if (s.name == "aten::mse_loss_backward") return addSquareGradient(s);
     const FusedRule& rule = *fusedRule(s.name, numerics_);
     std::vector<shunt::HostArgument> arguments;
     bool scaled = false;
@@ -157,6 +159,18 @@ class FusedGroup::Maker {
       values_[s.results[r][0]] = results.at(r);
       made_.push_back(s.results[r][0]);
     }
+  }
+
+  /// norm * (self - target) * grad, each rounded, as PyTorch's kernel has it.
+  void addSquareGradient(const Program::Step& s) {
+    const auto valueOf = [&](size_t i) { return shunt::HostArgument(values_.at(s.arguments[i].slots.at(0))); };
+    const int64_t slot = s.results[0][0], reduction = s.arguments[3].literal.toInt();
+    const at::Tensor& result = trace_[static_cast<size_t>(slot)];
+    const double norm = reduction == at::Reduction::Mean ? 2. / static_cast<double>(result.numel()) : 2.;
+    const shunt::HostValue difference = builder_.call("aten::sub.Tensor", {valueOf(1), valueOf(2)})[0];
+    const shunt::HostValue scaled = builder_.call("aten::mul.Tensor", {difference, norm})[0];
+    values_[slot] = builder_.call("aten::mul.Tensor", {scaled, valueOf(0)}, {}, {specOf(result, false)})[0];
+    made_.push_back(slot);
   }
 
   void addUpdate(const Program::Step& s) {

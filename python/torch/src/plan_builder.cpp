@@ -229,8 +229,10 @@ void Plan::Builder::addCall(size_t i) {
   }
   s.op = from.op;
   s.expected = from.expected;
-  for (const Program::Argument& a : from.arguments)
+  for (const Program::Argument& a : from.arguments) {
     for (const int64_t slot : a.slots) use(slot, i);
+    s.has_optional_lists |= a.place == Program::Place::kOptionalList;
+  }
   // Results in memory that is there already need nothing; where all are such ones, a call that writes nothing is a
   // view.
   std::vector<int64_t> fresh;
