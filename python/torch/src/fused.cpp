@@ -90,6 +90,22 @@ bool writesFirst(const c10::FunctionSchema& schema) {
 
 }  // namespace
 
+bool FusedGroup::isTooMuch(const FusedRule& rule, const Program& program, size_t step,
+                           const std::vector<at::Tensor>& trace) {
+  if (rule.most == INT64_MAX) return false;
+  const Program::Step& s = program.steps_[step];
+  const auto tensorOf = [&](size_t i) { return trace[static_cast<size_t>(s.arguments[i].slots.at(0))]; };
+  if (s.name == "aten::convolution_backward") {  // of the result, input, weight
+    const at::Tensor result = tensorOf(0), weight = tensorOf(2);
+    return result.numel() * (weight.numel() / weight.size(0)) > rule.most;
+  }
+  int64_t each = 1;
+  if (s.name == "aten::convolution") each = tensorOf(1).numel() / tensorOf(1).size(0);
+  return std::any_of(s.results.begin(), s.results.end(), [&](const std::vector<int64_t>& slots) {
+    return slots[0] >= 0 && trace[static_cast<size_t>(slots[0])].numel() * each > rule.most;
+  });
+}
+
 bool FusedGroup::canFuse(const Program& program, size_t step, const std::vector<at::Tensor>& trace, Numerics numerics) {
   const Program::Step& s = program.steps_[step];
   const FusedRule* const rule = fusedRule(s.name, numerics);
@@ -115,7 +131,7 @@ bool FusedGroup::canFuse(const Program& program, size_t step, const std::vector<
   for (const auto& of_return : s.results)
     if (of_return.size() != 1 || (of_return[0] >= 0 && !fits(of_return[0]))) return false;
   // Bools and numbers alone have rules of their own.
-  return floating.has_value();
+  return floating.has_value() && !isTooMuch(*rule, program, step, trace);
 }
 
 class FusedGroup::Maker {

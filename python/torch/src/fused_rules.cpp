@@ -7,6 +7,8 @@
 namespace shunt_torch {
 namespace {
 
+constexpr int64_t kSmall = 1 << 14, kMedium = 1 << 16, kMultiplications = 1 << 25;
+
 // Not in it, for they round or choose otherwise: sqrt (MKL's is an ulp off in vectors), maximum and minimum of zeros of
 // both signs (vectors and their tails differ).
 constexpr std::array kExactRules = {
@@ -37,15 +39,15 @@ constexpr std::array kExactRules = {
     FusedRule{"aten::gt.Scalar"},
     FusedRule{"aten::ge.Scalar"},
     FusedRule{"aten::mse_loss_backward"},
-    FusedRule{"aten::stack"},
-    FusedRule{"aten::cat"},
-    FusedRule{"aten::new_zeros"},
-    FusedRule{"aten::zeros_like"},
-    FusedRule{.name = "aten::max.dim", .has_indices = true},
-    FusedRule{.name = "aten::min.dim", .has_indices = true},
-    FusedRule{.name = "aten::gather", .has_indices = true, .may_refuse = true},
-    FusedRule{.name = "aten::max_pool2d_with_indices", .has_indices = true},
-    FusedRule{.name = "aten::max_pool2d_with_indices_backward", .has_indices = true},
+    FusedRule{.name = "aten::stack", .most = kSmall},
+    FusedRule{.name = "aten::cat", .most = kSmall},
+    FusedRule{.name = "aten::new_zeros", .most = kSmall},
+    FusedRule{.name = "aten::zeros_like", .most = kSmall},
+    FusedRule{.name = "aten::max.dim", .has_indices = true, .most = kSmall},
+    FusedRule{.name = "aten::min.dim", .has_indices = true, .most = kSmall},
+    FusedRule{.name = "aten::gather", .has_indices = true, .most = kSmall, .may_refuse = true},
+    FusedRule{.name = "aten::max_pool2d_with_indices", .has_indices = true, .most = kMedium},
+    FusedRule{.name = "aten::max_pool2d_with_indices_backward", .has_indices = true, .most = kMedium},
 };
 
 constexpr FusedRule function(std::string_view name) { return {name, nullptr, Bound::kFunction}; }
@@ -106,9 +108,10 @@ constexpr std::array kFastRules = {
     sum("aten::addmm"),
     sum("aten::bmm"),
     sum("aten::linalg_vector_norm"),
-    sum("aten::convolution"),
-    sum("aten::convolution_backward"),
-    FusedRule{.name = "aten::scatter_add_", .bound = Bound::kSum, .has_indices = true, .may_refuse = true},
+    FusedRule{.name = "aten::convolution", .bound = Bound::kSum, .most = kMultiplications},
+    FusedRule{.name = "aten::convolution_backward", .bound = Bound::kSum, .most = kMultiplications},
+    FusedRule{
+        .name = "aten::scatter_add_", .bound = Bound::kSum, .has_indices = true, .most = kSmall, .may_refuse = true},
     row("aten::mse_loss"),
     row("aten::smooth_l1_loss"),
     row("aten::native_batch_norm"),

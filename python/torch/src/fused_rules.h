@@ -25,7 +25,10 @@ struct FusedRule {
   const char* scaled = nullptr;  // Shunt's where its third argument, alpha, isn't 1
   Bound bound = Bound::kSame;
   bool has_indices = false;  // int64 tensors among its arguments and results
-  bool may_refuse = false;   // elements of these: fused only where the error is found before anything changes outside
+  // Elements of a result, multiplications of a convolution: of more PyTorch's kernels are as fast or faster, since
+  // these operators' results are copied to their places.
+  int64_t most = INT64_MAX;
+  bool may_refuse = false;  // elements of these: fused only where the error is found before anything changes outside
 };
 
 /// Null where an operator is never fused.
