@@ -88,8 +88,10 @@ bool FusedCompile::load() {
 }
 
 void FusedCompile::compile(SourceCache& sources) {
+  const Libraries libraries = Libraries::take();
+  const SourceCache::Loan loan(sources, libraries);
   Extraction extraction(sources);
-  if (auto e = buildFusedLoop(request_.spec, extraction)) {
+  if (auto e = buildFusedLoop(request_.spec, extraction, libraries)) {
     result_.verdict = Verdict::kRefused;
     result_.reason = llvm::toString(std::move(e));
     return;

@@ -33,13 +33,21 @@ bool inlineWhole(llvm::Function& f) {
   return true;
 }
 
-llvm::Expected<llvm::Function*> importBody(const FusedStep& step, size_t place, Extraction& extraction) {
+/// The name of a step's loop; "" where there is no bitcode of it. One of a library that is gone by now means nothing.
+std::string nameOf(const FusedStep& step, const Libraries& libraries) {
+  std::string name = libraries.symbolOf(reinterpret_cast<const void*>(step.body));
+  const auto qualified = QualifiedName::parse(name);
+  return (qualified ? qualified->library : 0) == step.library ? name : "";
+}
+
+llvm::Expected<llvm::Function*> importBody(const FusedStep& step, size_t place, Extraction& extraction,
+                                           const Libraries& libraries) {
   const auto refused = [&](const std::string& why) {
     return llvm::createStringError("step %zu can't be fused: %s", place, why.c_str());
   };
-  const auto name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(step.body));
-  if (!name) return refused("its loop is not the library's");
-  auto body = extraction.import(llvm::StringRef(*name), Extraction::Inline::kAll);
+  const std::string name = nameOf(step, libraries);
+  if (name.empty()) return refused("its loop is of a library without bitcode");
+  auto body = extraction.import(name, Extraction::Inline::kAll);
   if (!body) return refused(llvm::toString(body.takeError()));
   if (!inlineWhole(**body)) return refused("it calls a function for some elements, which no vector loop can");
   return body;
@@ -278,11 +286,11 @@ class FusedBuilder {
 
 }  // namespace
 
-llvm::Error buildFusedLoop(const FusedLoopSpec& spec, Extraction& extraction) {
+llvm::Error buildFusedLoop(const FusedLoopSpec& spec, Extraction& extraction, const Libraries& libraries) {
   if (const std::string problem = problemOf(spec); !problem.empty()) return llvm::createStringError(problem);
   llvm::SmallVector<llvm::Function*> bodies;
   for (size_t i = 0; i < spec.steps.size(); ++i) {
-    auto body = importBody(spec.steps[i], i, extraction);
+    auto body = importBody(spec.steps[i], i, extraction, libraries);
     if (!body) return body.takeError();
     bodies.push_back(*body);
   }

@@ -75,6 +75,44 @@ void maxOfPlane(const Lines& lines, int64_t width, const T* x, T* out, int64_t* 
     }
 }
 
+/// Whether windows are of so many elements, and none reaches beyond the plane.
+bool areWhole(const PoolShape& s, int64_t rows, int64_t columns) {
+  const int64_t kernel[] = {rows, columns};
+  for (size_t d = 0; d < 2; ++d)
+    if (s.kernel[d] != kernel[d] || s.padding[d] != 0 || s.dilation[d] != 1 ||
+        (s.output[d] - 1) * s.stride[d] + kernel[d] > s.input[d])
+      return false;
+  return true;
+}
+
+/// maxOfPlane() of such windows: unrolled, and without a branch for each element, since which one is the largest can't
+/// be predicted. NaNs are looked at apart.
+template <int64_t Rows, int64_t Columns, class T>
+void maxOfWholeWindows(const PoolShape& s, const T* x, T* out, int64_t* indices) {
+  using A = opmath_t<T>;
+  const int64_t width = s.input[1];
+  for (int64_t row = 0; row < s.output[0]; ++row)
+    for (int64_t column = 0; column < s.output[1]; ++column) {
+      const int64_t first = row * s.stride[0] * width + column * s.stride[1];
+      A largest = cast<A>(x[first]);
+      int64_t at = first;
+      bool any_nan = false;
+      for (int64_t i = 0; i < Rows * Columns; ++i) {
+        const int64_t place = first + i / Columns * width + i % Columns;
+        const A value = cast<A>(x[place]);
+        any_nan |= value != value;
+        at = value > largest ? place : at;
+        largest = value > largest ? value : largest;
+      }
+      for (int64_t i = 0; any_nan && i < Rows * Columns; ++i) {
+        const int64_t place = first + i / Columns * width + i % Columns;
+        if (const A value = cast<A>(x[place]); value != value) largest = value, at = place;
+      }
+      *out++ = cast<T>(largest);
+      *indices++ = at;
+    }
+}
+
 template <class T, class F>
 void sumPlanes(int64_t planes, int64_t input, int64_t cost, const TensorImpl& out, const F& f) {
   using A = opmath_t<T>;
@@ -138,10 +176,15 @@ void maxPool(const PoolShape& shape, const TensorImpl& x, const TensorImpl& out,
   const int64_t cost =
       shape.outputSize() * std::min(shape.kernel[0], shape.input[0]) * std::min(shape.kernel[1], shape.input[1]);
   const Lines lines(shape);
+  const bool two_by_two = areWhole(shape, 2, 2), three_by_three = areWhole(shape, 3, 3);
   dispatchFloatingTypes(x.dtype(), "max_pool2d", [&]<class T>(std::type_identity<T>) {
     forEachPlane(shape.planes, cost, [&](int64_t p) {
-      maxOfPlane(lines, shape.input[1], elements<T>(x) + p * shape.inputSize(),
-                 written<T>(out) + p * shape.outputSize(), written<int64_t>(indices) + p * shape.outputSize());
+      const T* const from = elements<T>(x) + p * shape.inputSize();
+      T* const to = written<T>(out) + p * shape.outputSize();
+      int64_t* const at = written<int64_t>(indices) + p * shape.outputSize();
+      if (two_by_two) return maxOfWholeWindows<2, 2>(shape, from, to, at);
+      if (three_by_three) return maxOfWholeWindows<3, 3>(shape, from, to, at);
+      maxOfPlane(lines, shape.input[1], from, to, at);
     });
   });
 }

@@ -16,7 +16,7 @@ class SpecHash {
   explicit SpecHash(const FusedLoopSpec& spec) {
     for (const FusedInput& in : spec.inputs) add(in.dtype, in.stride, in.constant.has_value(), in.constant.value_or(0));
     for (const FusedStep& step : spec.steps) {
-      add(reinterpret_cast<uintptr_t>(step.body), step.common, step.result, step.first_scalar);
+      add(reinterpret_cast<uintptr_t>(step.body), step.library, step.common, step.result, step.first_scalar);
       for (const FusedOperand& o : step.operands) add(o.kind, o.index);
       for (const uint64_t c : step.constants) add(c);
     }

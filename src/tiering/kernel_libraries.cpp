@@ -101,6 +101,13 @@ void withLoadedLibraries(FunctionRef<void(const std::vector<LibraryLease>&)> use
   use(registry().libraries);
 }
 
+uint64_t libraryNumberOf(const void* address) {
+  std::lock_guard lock(registry().mutex);
+  for (const LibraryLease& library : registry().libraries)
+    if (contains(library->segments, address)) return library->number;
+  return 0;
+}
+
 uint64_t libraryGeneration() { return registry().generation.load(std::memory_order_acquire); }
 
 }  // namespace shunt::jit

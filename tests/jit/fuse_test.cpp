@@ -186,6 +186,10 @@ TEST(Fuse, RefusalsNameTheStep) {
   spec.steps = {stepOf(functor("Mul"), kFloat, {{FusedOperand::kInput, 0}, {FusedOperand::kStep, 0}})};
   spec.outputs = {{0, FusedStride::kUnit}};
   EXPECT_EQ(messageOf(compile(spec)), "step 0: it reads step 0, expected one below 0");
+  // Where a library went and this one has its addresses.
+  spec.steps = {stepOf(functor("Mul"), kFloat, {{FusedOperand::kInput, 0}, {FusedOperand::kInput, 0}})};
+  spec.steps[0].library = 99;
+  EXPECT_EQ(messageOf(compile(spec)), "step 0 can't be fused: its loop is of a library without bitcode");
 }
 
 /// The functor alone, of consecutive elements.

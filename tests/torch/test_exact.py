@@ -15,6 +15,18 @@ from shunt_torch import capture
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 3.0, float("inf"), -float("inf"), float("nan"), 1e-45, -1e-45, 1e-38, 3.4e38, -3.4e38, 1e-7, 0.1]
 CAPABILITIES = ["default", "avx2", "avx512"]
 
+
+
+def pooled(a, b, kernel, stride, padding):
+    """Largest elements of windows of a wide image, where they are, and the gradient of them."""
+    image = torch.stack([a, b, b, a, b]).unsqueeze(0)
+    if image.shape[2] < kernel:
+        return (a * b,)
+    window = [[kernel] * 2, [stride] * 2, [padding] * 2, [1, 1], False]
+    values, indices = torch.ops.aten.max_pool2d_with_indices(image, *window)
+    return values, indices, torch.ops.aten.max_pool2d_with_indices_backward(values, image, *window, indices)
+
+
 OPERATORS = {
     "add": lambda a, b: a + b,
     "add alpha": lambda a, b: torch.add(a, b, alpha=-0.013),
@@ -34,11 +46,19 @@ OPERATORS = {
     "relu": lambda a, b: a.relu(),
     "relu_": lambda a, b: a.clone().relu_(),
     "threshold_backward": lambda a, b: torch.ops.aten.threshold_backward(a, b, 0),
+    "mse_loss_backward": lambda a, b: tuple(torch.ops.aten.mse_loss_backward(g, a, b, r) for g, r in ((a, 0), (b[0] * 3, 1), (b[-1] + 1, 2))),
     "where": lambda a, b: torch.where(a < b, a, b),
     "comparisons": lambda a, b: ((a == b), (a != b), (a < b), (a <= b), (a > b), (a >= b)),
     "comparisons with numbers": lambda a, b: ((a == 1), (a != 1), (a < 1), (a <= 1), (a > 1), (a >= 1)),
     "chain": lambda a, b: ((a * 0.9).add_(b, alpha=-0.1) / (b.abs() + 1)).relu() - a,
     "broadcast": lambda a, b: (a.unsqueeze(1) * b) - a[:1],
+    "stack and cat": lambda a, b: (torch.stack([a, b, a]), torch.cat([a, b])),
+    "zeros that are written": lambda a, b: a.new_zeros(a.shape).add_(b),
+    "max and min along a dimension": lambda a, b: (*torch.stack([a, b, a]).max(0), *torch.stack([b, a]).min(0)),
+    "max and min of rows": lambda a, b: (*torch.stack([a, b]).max(1), *torch.stack([a, b]).min(1, keepdim=True)),
+    "gather": lambda a, b: a.gather(0, torch.arange(len(a)).flip(0)) * b,
+    "max_pool2d": lambda a, b: (*pooled(a, b, 2, 2, 0), *pooled(b, a, 2, 1, 0), *pooled(a, b, 3, 2, 0)),
+    "max_pool2d with padding": lambda a, b: (*pooled(a, b, 3, 1, 1), *pooled(b, a, 3, 2, 1)),
     "of an expanded one": lambda a, b: a.new_ones(()).expand(a.shape) * b + a,
 }
 

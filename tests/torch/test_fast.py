@@ -134,3 +134,113 @@ def test_a_checked_call_that_throws_has_run_as_far():
     assert counts.tolist() == [6, 6]
     assert torch.equal(captured(x, torch.tensor([3, 0]), counts), x.exp()[[3, 0]])
     assert captured._recordings[0].runs == 4
+
+
+def images(*shape, generator=torch.Generator().manual_seed(5)):
+    return torch.randn(*shape, generator=generator)
+
+
+@pytest.mark.parametrize("stride, padding", [(1, 1), (2, 0)])
+def test_convolutions_are_within_eagers_bound(stride, padding):
+    eps = torch.finfo(torch.float32).eps
+
+    def step(x, w, b):
+        y = torch.ops.aten.convolution(x, w, b, [stride] * 2, [padding] * 2, [1, 1], False, [0, 0], 1)
+        return y, *torch.ops.aten.convolution_backward(y, x, w, [len(b)], [stride] * 2, [padding] * 2, [1, 1], False, [0, 0], 1, [True] * 3)
+
+    captured = capture(torch.no_grad()(step), numerics="fast", check="never")
+    for _ in range(6):
+        x, w, b = images(5, 3, 9, 8), images(4, 3, 3, 3), images(4)
+        ours = captured(x, w, b)
+        right = [t.double() for t in (x, w, b)]
+        # The gradients are of our own y, as in step().
+        y = ours[0].double()
+        window = [[stride] * 2, [padding] * 2, [1, 1], False, [0, 0], 1]
+        exact = [torch.ops.aten.convolution(*right, *window)]
+        sums = [torch.ops.aten.convolution(*(t.abs() for t in right), *window)]
+        exact += torch.ops.aten.convolution_backward(y, right[0], right[1], [4], *window, [True] * 3)
+        sums += torch.ops.aten.convolution_backward(y.abs(), right[0].abs(), right[1].abs(), [4], *window, [True] * 3)
+        places = 5 * y.shape[2] * y.shape[3]
+        for got, want, magnitude, terms in zip(ours, exact, sums, [28, 36, places, places]):
+            assert ((got.double() - want).abs() <= terms * eps * magnitude).all()
+    assert fused(captured).count("aten::convolution") == fused(captured).count("aten::convolution_backward") == 1
+
+
+OTHERS = {
+    "smooth_l1_loss": lambda x, y, i: nn.functional.smooth_l1_loss(x, y),
+    "smooth_l1_loss_backward": lambda x, y, i: torch.ops.aten.smooth_l1_loss_backward(x.new_ones(()) * x[0, 0], x, y, 1, 0.5),
+    "linalg_vector_norm": lambda x, y, i: (torch.linalg.vector_norm(x), torch.linalg.vector_norm(x, 1, dim=1)),
+    "rsub": lambda x, y, i: 1 - x,
+    "native_batch_norm": lambda x, y, i: torch.ops.aten.native_batch_norm(x, y[0], y[1], None, None, True, 0.1, 1e-5),
+    "scatter_add_": lambda x, y, i: x.new_zeros(x.shape).scatter_add_(1, i, y),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_others_are_within_their_bounds(name):
+    captured = capture(torch.no_grad()(lambda x, y, i: OTHERS[name](x, y, i)), numerics="fast", check="always")
+    for _ in range(8):
+        captured(images(33, 6), images(33, 6), torch.randint(0, 6, (33, 6)))
+    assert captured._recordings[0].runs == 5 and any(name in n for n in fused(captured)), captured.explain()
+
+
+def test_an_index_out_of_range_is_pytorchs_error():
+    captured = capture(torch.no_grad()(lambda x, i: x.gather(0, i) * 2), numerics="fast", check="never")
+    x = torch.randn(5)
+    for _ in range(5):
+        captured(x, torch.tensor([3, 1]))
+    assert "aten::gather" in fused(captured)
+    with pytest.raises(RuntimeError, match="index 5 is out of bounds for dimension 0 with size 5"):
+        captured(x, torch.tensor([3, 5]))
+    assert torch.equal(captured(x, torch.tensor([0, 4])), x[[0, 4]] * 2)
+
+
+def test_an_index_is_pytorchs_behind_a_write():
+    """There its error can't begin again."""
+    def step(x, i, counts):
+        counts.add_(1)
+        return x.gather(0, i)
+
+    captured = capture(torch.no_grad()(step), numerics="fast", check="never")
+    x, counts = torch.randn(5), torch.zeros(2)
+    for _ in range(5):
+        captured(x, torch.tensor([3, 1]), counts)
+    assert "aten::gather" not in fused(captured) and captured._recordings[0].runs == 2
+    with pytest.raises(RuntimeError, match="index 5 is out of bounds for dimension 0 with size 5"):
+        captured(x, torch.tensor([3, 5]), counts)
+    assert counts.tolist() == [6, 6]
+
+
+def network(dtype):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 4, 3), nn.Flatten(),
+                          nn.Linear(16, 3)).to(dtype)
+    update = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
+
+    def step(x, y):
+        update.zero_grad()
+        loss = nn.functional.smooth_l1_loss(model(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        update.step()
+        return loss
+
+    return model, step
+
+
+def test_a_convolution_net_is_after_20_steps_no_further_from_float64_than_twice_eager():
+    (exact, exact_step), (eager, eager_step), (replayed, replayed_step) = (network(d) for d in (torch.float64, torch.float32, torch.float32))
+    captured = capture(replayed_step, numerics="fast", check="never")
+    checked = capture(network(torch.float32)[1], numerics="fast", check="always")
+    for _ in range(20):
+        x, y = images(8, 2, 8, 8), images(8, 3)
+        exact_step(x.double(), y.double()), eager_step(x, y), captured(x, y), checked(x, y)
+
+    def distance(model):
+        mine, theirs = model.state_dict(), exact.state_dict()
+        return max((mine[k].double() - theirs[k].double()).norm().item() for k in mine)
+
+    for name in ("native_batch_norm", "convolution_backward", "max_pool2d_with_indices", "linalg_vector_norm", "smooth_l1_loss"):
+        assert f"aten::{name}" in fused(captured), captured.explain()
+    assert captured._recordings[0].runs == checked._recordings[0].runs == 17
+    assert distance(replayed) <= 2 * distance(eager)

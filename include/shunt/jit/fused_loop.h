@@ -41,6 +41,7 @@ struct FusedStep {
   std::vector<FusedOperand> operands = {};    // one for each of the functor's inputs
   uint16_t first_scalar = 0;                  // of FusedCall::scalars
   std::vector<uint64_t> constants = {};       // the bytes of its scalars, which are part of the code then
+  uint64_t library = 0;  // LoadedLibrary::number of the one that `body` is of; 0: none that made itself known
   bool operator==(const FusedStep&) const = default;
 };
 

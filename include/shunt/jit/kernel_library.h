@@ -49,6 +49,8 @@ SHUNT_API std::vector<LibraryLease> kernel_libraries();
 /// Calls `use` while none of them can go. It must not call the dynamic linker, whose lock may be held by who is loading
 /// one.
 SHUNT_API void withLoadedLibraries(FunctionRef<void(const std::vector<LibraryLease>&)> use);
+/// The number of the one that an address lies in; 0 where it is none of theirs.
+SHUNT_API uint64_t libraryNumberOf(const void* address);
 /// Grows with every library that comes or goes: addresses noted at another generation may be something else's by now.
 SHUNT_API uint64_t libraryGeneration();
 

@@ -38,18 +38,15 @@ class RecordedCall:
         self.walked = None
         self.inputs: list[tuple[str, torch.Tensor]] = []
         self.hooks, self.numerics = hooks, numerics
+        # What a recorder notes sets off collections of garbage, which need not look through all that is there already.
+        freezes = gc.get_freeze_count() == 0
+        if freezes:
+            gc.freeze()
         try:
-            self._before(function, args, kwargs, observed)
-        except Exception as error:
-            self.refusal, self.recording = _refusal_of(error), None
-            self.result = function(*args, **kwargs)
-            return
-        self._run(function, args, kwargs, observed)
-        if self.refusal is None:
-            try:
-                self._after(args, kwargs, observed)
-            except Exception as error:
-                self.refusal = _refusal_of(error)
+            self._record(function, args, kwargs, observed)
+        finally:
+            if freezes:
+                gc.unfreeze()
         if self.refusal is not None:
             self.recording = None
         self.paths = [path for path, _ in self.inputs]
@@ -58,6 +55,20 @@ class RecordedCall:
             self.arguments.forget_tensors()
         self.inputs, self.arguments = [], None
         self.copies = self.handles = self.recorder = self.appearances = None
+
+    def _record(self, function: Callable, args: tuple, kwargs: dict, observed: Observed) -> None:
+        try:
+            self._before(function, args, kwargs, observed)
+        except Exception as error:
+            self.refusal = _refusal_of(error)
+            self.result = function(*args, **kwargs)
+            return
+        self._run(function, args, kwargs, observed)
+        if self.refusal is None:
+            try:
+                self._after(args, kwargs, observed)
+            except Exception as error:
+                self.refusal = _refusal_of(error)
 
     # --- before the call ---
 

@@ -18,19 +18,11 @@ from . import _C, higher_order, uncompiled
 from .constants import PlainData
 from .error_handlers import positions
 from .library_state import users_kernels
+from .operator_facts import OperatorFacts, facts_of
 from .refusal import Refused, from_distribution, from_optimizer, user_line
 from .throwing import never_throws
 
-# Operators to which it matters where in its storage a tensor begins.
-_ABSOLUTE = ("aten::as_strided", "aten::as_strided_", "aten::as_strided_copy", "aten::as_strided_scatter", "aten::view", "aten::view_copy",
-             "aten::view_as_complex", "aten::view_as_complex_copy", "aten::set_")
-# Marks for profilers, without a meaning for what is computed.
-_MARKS = ("profiler::",)
 _TOO_LATE = "after memory from outside was written or numbers were drawn: read it before that"
-# What they make has no elements yet.
-_EMPTY = ("aten::empty", "aten::new_empty", "aten::_empty")
-# These look at no elements of their tensors.
-_UNREAD = ("aten::_unsafe_view", "aten::_reshape_alias", "aten::new_", "aten::resize_", "aten::set_")
 _PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 _ADVICE = {
     "Adam": "pass fused=True", "AdamW": "pass fused=True", "Adagrad": "pass fused=True",
@@ -100,13 +92,16 @@ class Recorder:
 
     def before(self, func: Any, args: tuple, kwargs: dict) -> Optional[dict]:
         """Called before an operator runs; None where it needn't be recorded."""
-        if self.refusal is not None or func._schema.name.startswith(_MARKS):
+        if self.refusal is not None:
             return None
         try:
-            self.poll_grads()
-            if func._schema.name == "aten::lift_fresh" and self._keep_constant(args[0]):
+            facts = facts_of(func)
+            if facts.is_mark:
                 return None
-            return self._prepare(func, args, kwargs)
+            self.poll_grads()
+            if facts.name == "aten::lift_fresh" and self._keep_constant(args[0]):
+                return None
+            return self._prepare(func, facts, args, kwargs)
         except Exception as error:
             self.refusal = _refusal_of(error, func)
         return None
@@ -180,43 +175,42 @@ class Recorder:
 
     # --- operators ---
 
-    def _prepare(self, func: Any, args: tuple, kwargs: dict) -> dict:
-        schema = func._schema
-        if self.users_kernels and f"{schema.name}.{schema.overload_name}".rstrip(".") in self.users_kernels:
-            raise Refused(f"a kernel for {schema.name} was registered from Python (torch.library), which a replay may not call", user_line())
-        if torch.Tag.dynamic_output_shape in func.tags and not self._has_fixed_shape(schema.name, args):
-            raise Refused(f"the size of {schema.name}'s result depends on values", user_line())
+    def _prepare(self, func: Any, facts: OperatorFacts, args: tuple, kwargs: dict) -> dict:
+        if self.users_kernels and facts.full_name in self.users_kernels:
+            raise Refused(f"a kernel for {facts.name} was registered from Python (torch.library), which a replay may not call", user_line())
+        if facts.has_dynamic_shape and not self._has_fixed_shape(facts.name, args):
+            raise Refused(f"the size of {facts.name}'s result depends on values", user_line())
+        if any(isinstance(value, torch.Generator) for value in (*args, *kwargs.values())):
+            raise Refused(f"{facts.name} draws from a generator of its own", user_line())
         written = []
-        for i, argument in enumerate(schema.arguments):
-            value = args[i] if i < len(args) else kwargs.get(argument.name)
-            if isinstance(value, torch.Generator):
-                raise Refused(f"{schema.name} draws from a generator of its own", user_line())
-            if argument.alias_info is not None and argument.alias_info.is_write:
-                written += value if isinstance(value, (list, tuple)) else [value]
-        for i in _C.unannotated_writes(schema.name):
-            if args[5] and args[i] is not None:  # in training
+        for i, name in facts.writes:
+            value = args[i] if i < len(args) else kwargs.get(name)
+            written += value if isinstance(value, (list, tuple)) else [value]
+        for i in facts.writes_in_training:
+            if args[5] and args[i] is not None:
                 written.append(args[i])
         written = [t for t in written if isinstance(t, torch.Tensor)]
-        if self.unwritten and not _reads_nothing(schema):
+        if self.unwritten and not facts.reads_nothing:
             for tensor in _tensors((args, tuple(kwargs.values()))):
                 if not any(tensor is t for t in written):
                     self.refuse_unwritten(tensor)
         template = tuple(self._template(a) for a in args), {k: self._template(v) for k, v in kwargs.items()}
         before = [_C.key_of(t) for t in written]
-        if schema.name in _ABSOLUTE and (schema.overload_name == "dtype" or "view" not in schema.name or "complex" in schema.name):
+        if facts.is_absolute:
             self.absolute |= {_C.key_of(a)[0] for a in args if isinstance(a, torch.Tensor)}
-        if torch.Tag.inplace_view in func.tags and any(k[0] in self.outside for k in before):
-            raise Refused(f"{schema.name} changes sizes or strides of memory from outside", user_line())
+        from_outside = any(k[0] in self.outside for k in before)
+        if facts.changes_view and from_outside:
+            raise Refused(f"{facts.name} changes sizes or strides of memory from outside", user_line())
         where = user_line()
-        if any(k[0] in self.outside for k in before):
+        if from_outside:
             self.touch()
-        draws = _draws(func, args, kwargs)
+        draws = facts.draws(args, kwargs)
         if draws:
             self.program.draw()
-        if self.touched and not never_throws(schema, args, kwargs):
-            self.failing.setdefault(positions(sys._getframe()), f"{schema.name} ({where})")
+        if self.touched and not never_throws(func._schema, args, kwargs):
+            self.failing.setdefault(positions(sys._getframe()), f"{facts.name} ({where})")
         self.foreign |= func.namespace not in ("aten", "prims")
-        return {"func": func, "template": template, "written": written, "before": before, "where": where, "draws": draws}
+        return {"func": func, "facts": facts, "template": template, "written": written, "before": before, "where": where, "draws": draws}
 
     def refuse_unwritten(self, tensor: torch.Tensor) -> None:
         key = _C.key_of(tensor)
@@ -241,11 +235,11 @@ class Recorder:
 
     def slot_of(self, tensor: torch.Tensor) -> int:
         """The slot of what a tensor shows; where it shows a known storage in a new way, that of a view of it."""
-        refuse_unusable("a tensor that is used", tensor, user_line)
         key = _C.key_of(tensor)
         slot = self.slots.get(key)
-        if slot is not None:
+        if slot is not None and type(tensor) in _PLAIN:  # nothing else can show the memory of what was looked at before
             return slot
+        refuse_unusable("a tensor that is used", tensor, user_line)
         base = self.bases.get(key[0])
         if base is None:
             raise Refused(
@@ -266,12 +260,11 @@ class Recorder:
         return self._dtypes[slot]
 
     def _record(self, call: dict, out: Any) -> None:
-        func = call["func"]
-        schema = func._schema
+        facts = call["facts"]
         self._note_writes(call)
         if call["draws"]:
             self.generator = torch.default_generator.get_state()
-        outs = [out] if len(schema.returns) == 1 else list(out) if isinstance(out, (list, tuple)) else []
+        outs = [out] if facts.returns == 1 else list(out) if isinstance(out, (list, tuple)) else []
         defined, tensors, read = [], [], None
         for value in outs:
             if isinstance(value, torch.Tensor):
@@ -285,20 +278,19 @@ class Recorder:
             else:
                 defined.append([])
                 read = value
-        if torch.Tag.inplace_view in func.tags:
-            return self._changed_in_place(schema.name, call, tensors)
-        slots = self.program.call(schema.name, schema.overload_name, *call["template"], defined, call["where"])
+        if facts.changes_view:
+            return self._changed_in_place(facts.name, call, tensors)
+        slots = self.program.call(facts.name, facts.overload, *call["template"], defined, call["where"])
         if read is not None:
-            self._read(schema.name, read)
+            self._read(facts.name, read)
         sources = [self._source(a) for a in call["template"][0][:1]]
-        is_view = any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
         for slot, tensor in zip([s for s in slots if s >= 0], tensors):
-            if is_view and _C.key_of(tensor) in self.slots:
+            if facts.is_view and _C.key_of(tensor) in self.slots:
                 continue  # shows what another slot does, of which autograd may know more: detach() has no base
             self._add(slot, tensor)
-            if schema.name.startswith(_EMPTY) and not _fills_memory():
+            if facts.makes_empty and not _fills_memory():
                 self.unwritten.add(_C.key_of(tensor)[0])
-            if is_view and sources and sources[0] is not None:
+            if facts.is_view and sources and sources[0] is not None:
                 self.views[slot] = sources[0]
 
     @staticmethod
@@ -376,16 +368,6 @@ def is_plain(tensor: torch.Tensor) -> bool:
     return type(tensor) in _PLAIN and tensor.device.type == "cpu" and _C.key_of(tensor) is not None
 
 
-def _draws(func: Any, args: tuple, kwargs: dict) -> bool:
-    """Whether an operator draws numbers. Attention is said to, but for a dropout of 0."""
-    if torch.Tag.nondeterministic_seeded not in func.tags:
-        return False
-    position = next((i for i, a in enumerate(func._schema.arguments) if a.name == "dropout_p"), None)
-    if position is None:
-        return True
-    return kwargs.get("dropout_p", args[position] if position < len(args) else 0.0) != 0.0
-
-
 def _refusal_of(error: Exception, func: Any) -> Refused:
     # An error of ours must not be one of the user's call, which goes on.
     return error if isinstance(error, Refused) else Refused(f"{func} can't be recorded ({type(error).__name__}: {error})", user_line())
@@ -397,12 +379,6 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, (list, tuple)):
         for v in value:
             yield from _tensors(v)
-
-
-def _reads_nothing(schema: Any) -> bool:
-    if schema.name.startswith(_UNREAD) or schema.name.endswith("_like"):
-        return True
-    return any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)  # a view
 
 
 def _fills_memory() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import os
 import sys
@@ -25,6 +26,7 @@ class Refused(Exception):
         self.reason, self.where, self.retry = reason, where, retry
 
 
+@functools.lru_cache(maxsize=4096)
 def is_library_file(filename: str) -> bool:
     """Whether a file is PyTorch's or this package's, which aren't the user's code."""
     return filename.startswith(_OWN) or filename.startswith("<frozen ")

@@ -1,7 +1,10 @@
 #include "fused.h"
 
+#include "fused_updates.h"
+
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
+#include <ATen/core/Reduction.h>
 
 #include <algorithm>
 #include <array>
@@ -30,6 +33,8 @@ std::optional<shunt::ScalarType> dtypeOf(at::ScalarType t) {
       return shunt::kDouble;
     case at::kBool:
       return shunt::kBool;
+    case at::kLong:
+      return shunt::kLong;
     default:
       return std::nullopt;
   }
@@ -61,6 +66,10 @@ bool sameView(const at::Tensor& a, const at::Tensor& b) {
 // What an argument that is no tensor is to Shunt; none for what isn't known here.
 std::optional<shunt::IValue> literalOf(const c10::Argument& schema, const c10::IValue& v) {
   if (v.isNone() || (v.isTensor() && !v.toTensor().defined())) return shunt::IValue();
+  // Where all tensors are dense ones of the CPU.
+  if (v.isDevice() && v.toDevice().is_cpu()) return shunt::IValue();
+  if (schema.real_type()->str().find("Layout") != std::string::npos)
+    return v.toInt() == static_cast<int64_t>(at::kStrided) ? std::optional(shunt::IValue()) : std::nullopt;
   if (const std::string type = schema.real_type()->str(); type.find("ScalarType") != std::string::npos) {
     const auto dtype = dtypeOf(static_cast<at::ScalarType>(v.toInt()));
     return dtype ? std::optional(shunt::IValue(*dtype)) : std::nullopt;
@@ -81,30 +90,48 @@ bool writesFirst(const c10::FunctionSchema& schema) {
 
 }  // namespace
 
+bool FusedGroup::isTooMuch(const FusedRule& rule, const Program& program, size_t step,
+                           const std::vector<at::Tensor>& trace) {
+  if (rule.most == INT64_MAX) return false;
+  const Program::Step& s = program.steps_[step];
+  const auto tensorOf = [&](size_t i) { return trace[static_cast<size_t>(s.arguments[i].slots.at(0))]; };
+  if (s.name == "aten::convolution_backward") {  // of the result, input, weight
+    const at::Tensor result = tensorOf(0), weight = tensorOf(2);
+    return result.numel() * (weight.numel() / weight.size(0)) > rule.most;
+  }
+  int64_t each = 1;
+  if (s.name == "aten::convolution") each = tensorOf(1).numel() / tensorOf(1).size(0);
+  return std::any_of(s.results.begin(), s.results.end(), [&](const std::vector<int64_t>& slots) {
+    return slots[0] >= 0 && trace[static_cast<size_t>(slots[0])].numel() * each > rule.most;
+  });
+}
+
 bool FusedGroup::canFuse(const Program& program, size_t step, const std::vector<at::Tensor>& trace, Numerics numerics) {
   const Program::Step& s = program.steps_[step];
-  if (fusedRule(s.name, numerics) == nullptr || s.expected) return false;
+  const FusedRule* const rule = fusedRule(s.name, numerics);
+  if (rule == nullptr || s.expected || (rule->may_refuse && step >= program.harmlessSteps())) return false;
   std::optional<at::ScalarType> floating;
   const auto fits = [&](int64_t slot) {
-    const at::Tensor& t = trace[static_cast<size_t>(slot)];
+    const at::Tensor t = slot < 0 ? at::Tensor() : trace[static_cast<size_t>(slot)];
     if (!t.defined() || !dtypeOf(t.scalar_type()) || t.numel() == 0 || t.is_neg() || t.is_conj()) return false;
     if (t.numel() >= kParallelElements && at::get_num_threads() > 1) return false;
     if (t.scalar_type() == at::kBool) return true;
+    if (t.scalar_type() == at::kLong) return rule->has_indices;
     if (floating && *floating != t.scalar_type()) return false;  // promotion rounds too
     floating = t.scalar_type();
     return true;
   };
   for (size_t i = 0; i < s.arguments.size(); ++i) {
     const Program::Argument& a = s.arguments[i];
-    if (a.place == Program::Place::kSlot
-            ? !fits(a.slots[0])
-            : a.place != Program::Place::kLiteral || !literalOf(s.op->schema().arguments()[i], a.literal))
+    const bool are_tensors = a.place == Program::Place::kSlot || a.place == Program::Place::kList;
+    if (are_tensors ? !std::all_of(a.slots.begin(), a.slots.end(), fits)
+                    : a.place != Program::Place::kLiteral || !literalOf(s.op->schema().arguments()[i], a.literal))
       return false;
   }
   for (const auto& of_return : s.results)
     if (of_return.size() != 1 || (of_return[0] >= 0 && !fits(of_return[0]))) return false;
   // Bools and numbers alone have rules of their own.
-  return floating.has_value();
+  return floating.has_value() && !isTooMuch(*rule, program, step, trace);
 }
 
 class FusedGroup::Maker {
@@ -115,6 +142,8 @@ class FusedGroup::Maker {
   void add(size_t step) {
     const Program::Step& s = program_.steps_[step];
     if (!canFuse(program_, step, trace_, numerics_)) return addViews(s);
+    if (isFusedUpdate(s.name)) return addUpdate(s);
+    if (s.name == "aten::mse_loss_backward") return addSquareGradient(s);
     const FusedRule& rule = *fusedRule(s.name, numerics_);
     std::vector<shunt::HostArgument> arguments;
     bool scaled = false;
@@ -122,6 +151,12 @@ class FusedGroup::Maker {
       const Program::Argument& a = s.arguments[i];
       if (a.place == Program::Place::kSlot) {
         arguments.emplace_back(values_.at(a.slots[0]));
+        continue;
+      }
+      if (a.place == Program::Place::kList) {
+        std::vector<shunt::HostValue> list;
+        for (const int64_t slot : a.slots) list.push_back(values_.at(slot));
+        arguments.emplace_back(std::move(list));
         continue;
       }
       if (rule.scaled != nullptr && i == 2) scaled = a.literal.toScalar().to<double>() != 1 && fusesMultiplyAdd();
@@ -140,6 +175,31 @@ class FusedGroup::Maker {
       values_[s.results[r][0]] = results.at(r);
       made_.push_back(s.results[r][0]);
     }
+  }
+
+  /// norm * (self - target) * grad, each rounded, as PyTorch's kernel has it.
+  void addSquareGradient(const Program::Step& s) {
+    const auto valueOf = [&](size_t i) { return shunt::HostArgument(values_.at(s.arguments[i].slots.at(0))); };
+    const int64_t slot = s.results[0][0], reduction = s.arguments[3].literal.toInt();
+    const at::Tensor& result = trace_[static_cast<size_t>(slot)];
+    const double norm = reduction == at::Reduction::Mean ? 2. / static_cast<double>(result.numel()) : 2.;
+    const shunt::HostValue difference = builder_.call("aten::sub.Tensor", {valueOf(1), valueOf(2)})[0];
+    const shunt::HostValue scaled = builder_.call("aten::mul.Tensor", {difference, norm})[0];
+    values_[slot] = builder_.call("aten::mul.Tensor", {scaled, valueOf(0)}, {}, {specOf(result, false)})[0];
+    made_.push_back(slot);
+  }
+
+  void addUpdate(const Program::Step& s) {
+    UpdateArguments arguments;
+    for (size_t i = 0; i < s.arguments.size(); ++i) {
+      const Program::Argument& a = s.arguments[i];
+      const c10::Argument& schema = s.op->schema().arguments()[i];
+      if (a.place != Program::Place::kLiteral)
+        for (const int64_t slot : a.slots) arguments.tensors[schema.name()].push_back(values_.at(slot));
+      else if (!a.literal.isNone())
+        arguments.numbers[schema.name()] = *literalOf(schema, a.literal);
+    }
+    addFusedUpdate(builder_, s.name, arguments);
   }
 
   // Views of results of the group itself; those of other memory are inputs.

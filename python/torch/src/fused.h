@@ -34,6 +34,8 @@ class FusedGroup {
 
  private:
   class Maker;
+  static bool isTooMuch(const FusedRule& rule, const Program& program, size_t step,
+                        const std::vector<at::Tensor>& trace);
   shunt::HostPlan plan_;
   std::vector<int64_t> inputs_, results_;
 };

@@ -1,18 +1,21 @@
 #include "fused_rules.h"
 
-#include <algorithm>
 #include <array>
+#include <span>
+#include <unordered_map>
 
 namespace shunt_torch {
 namespace {
 
+constexpr int64_t kSmall = 1 << 14, kMedium = 1 << 16, kMultiplications = 1 << 25;
+
 // Not in it, for they round or choose otherwise: sqrt (MKL's is an ulp off in vectors), maximum and minimum of zeros of
 // both signs (vectors and their tails differ).
 constexpr std::array kExactRules = {
-    FusedRule{"aten::add.Tensor", "shunt_torch::add_scaled"},
-    FusedRule{"aten::add_.Tensor", "shunt_torch::add_scaled_"},
-    FusedRule{"aten::sub.Tensor", "shunt_torch::sub_scaled"},
-    FusedRule{"aten::sub_.Tensor", "shunt_torch::sub_scaled_"},
+    FusedRule{"aten::add.Tensor", "aten::_add_scaled"},
+    FusedRule{"aten::add_.Tensor", "aten::_add_scaled_"},
+    FusedRule{"aten::sub.Tensor", "aten::_sub_scaled"},
+    FusedRule{"aten::sub_.Tensor", "aten::_sub_scaled_"},
     FusedRule{"aten::mul.Tensor"},
     FusedRule{"aten::mul_.Tensor"},
     FusedRule{"aten::div.Tensor"},
@@ -35,11 +38,22 @@ constexpr std::array kExactRules = {
     FusedRule{"aten::le.Scalar"},
     FusedRule{"aten::gt.Scalar"},
     FusedRule{"aten::ge.Scalar"},
+    FusedRule{"aten::mse_loss_backward"},
+    FusedRule{.name = "aten::stack", .most = kSmall},
+    FusedRule{.name = "aten::cat", .most = kSmall},
+    FusedRule{.name = "aten::new_zeros", .most = kSmall},
+    FusedRule{.name = "aten::zeros_like", .most = kSmall},
+    FusedRule{.name = "aten::max.dim", .has_indices = true, .most = kSmall},
+    FusedRule{.name = "aten::min.dim", .has_indices = true, .most = kSmall},
+    FusedRule{.name = "aten::gather", .has_indices = true, .most = kSmall, .may_refuse = true},
+    FusedRule{.name = "aten::max_pool2d_with_indices", .has_indices = true, .most = kMedium},
+    FusedRule{.name = "aten::max_pool2d_with_indices_backward", .has_indices = true, .most = kMedium},
 };
 
 constexpr FusedRule function(std::string_view name) { return {name, nullptr, Bound::kFunction}; }
 constexpr FusedRule mixed(std::string_view name) { return {name, nullptr, Bound::kMixed}; }
 constexpr FusedRule sum(std::string_view name) { return {name, nullptr, Bound::kSum}; }
+constexpr FusedRule update(std::string_view name) { return {name, nullptr, Bound::kUpdate}; }
 constexpr FusedRule row(std::string_view name) { return {name, nullptr, Bound::kRow}; }
 
 constexpr std::array kFastRules = {
@@ -78,7 +92,14 @@ constexpr std::array kFastRules = {
     mixed("aten::addcdiv_"),
     mixed("aten::lerp.Scalar"),
     mixed("aten::lerp_.Scalar"),
-    mixed("aten::mse_loss_backward"),
+    mixed("aten::smooth_l1_loss_backward"),
+    mixed("aten::rsub.Scalar"),
+    update("aten::_fused_adam_"),
+    update("aten::_fused_adam_.tensor_lr"),
+    update("aten::_fused_adamw_"),
+    update("aten::_fused_adamw_.tensor_lr"),
+    update("aten::_fused_sgd_"),
+    update("aten::_fused_sgd_.tensor_lr"),
     sum("aten::sum"),
     sum("aten::sum.dim_IntList"),
     sum("aten::mean"),
@@ -86,7 +107,15 @@ constexpr std::array kFastRules = {
     sum("aten::mm"),
     sum("aten::addmm"),
     sum("aten::bmm"),
+    sum("aten::linalg_vector_norm"),
+    FusedRule{.name = "aten::convolution", .bound = Bound::kSum, .most = kMultiplications},
+    FusedRule{.name = "aten::convolution_backward", .bound = Bound::kSum, .most = kMultiplications},
+    FusedRule{
+        .name = "aten::scatter_add_", .bound = Bound::kSum, .has_indices = true, .most = kSmall, .may_refuse = true},
     row("aten::mse_loss"),
+    row("aten::smooth_l1_loss"),
+    row("aten::native_batch_norm"),
+    row("aten::native_batch_norm_backward"),
     row("aten::_softmax"),
     row("aten::_log_softmax"),
     row("aten::_softmax_backward_data"),
@@ -95,17 +124,22 @@ constexpr std::array kFastRules = {
     row("aten::native_layer_norm_backward"),
 };
 
-template <size_t N>
-const FusedRule* find(const std::array<FusedRule, N>& rules, const std::string& name) {
-  const auto* const it = std::find_if(rules.begin(), rules.end(), [&](const FusedRule& r) { return r.name == name; });
-  return it == rules.end() ? nullptr : it;
+using Rules = std::unordered_map<std::string_view, const FusedRule*>;
+
+Rules byName(std::span<const FusedRule> a, std::span<const FusedRule> b) {
+  Rules out;
+  for (const auto& rules : {a, b})
+    for (const FusedRule& r : rules) out.emplace(r.name, &r);
+  return out;
 }
 
 }  // namespace
 
 const FusedRule* fusedRule(const std::string& name, Numerics numerics) {
-  const FusedRule* const exact = find(kExactRules, name);
-  return exact != nullptr || numerics == Numerics::kExact ? exact : find(kFastRules, name);
+  static const Rules exact = byName(kExactRules, {}), fast = byName(kExactRules, kFastRules);
+  const Rules& rules = numerics == Numerics::kExact ? exact : fast;
+  const auto found = rules.find(name);
+  return found == rules.end() ? nullptr : found->second;
 }
 
 }  // namespace shunt_torch

@@ -93,6 +93,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def("drop_plan", &Recording::dropPlan)
       .def_property_readonly("has_plan", &Recording::hasPlan)
       .def("describe", &Recording::describe)
+      .def("groups", &Recording::groups)
       .def_readwrite("by_program", &Recording::by_program)
       .def_readwrite("runs", &Recording::runs)
       .def_readwrite("check_at", &Recording::check_at)

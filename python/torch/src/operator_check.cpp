@@ -44,6 +44,9 @@ class OperatorCheck {
     }
     for (const Tensor& t : results_) results.push_back(t.data_ptr());
     stack_ = program_.stackOf(step_, slots);
+    if (bound_ == Bound::kUpdate)  // which writes them
+      for (c10::IValue& v : stack_)
+        if (v.isTensorList()) v = copyInputs(v.toTensorVector());
     for (c10::IValue& v : stack_)  // of the sum of magnitudes
       if (v.isTensor() && v.toTensor().defined() && v.toTensor().is_floating_point()) v = v.toTensor().abs();
     group_->run(addresses, results);
@@ -51,20 +54,66 @@ class OperatorCheck {
 
   std::string after(const std::vector<Tensor>& slots) {
     if (group_ == nullptr) return "";
-    // In place, the result is in the copy of what is written.
-    const bool in_place = group_->results().empty();
     const std::vector<int64_t> theirs = program_.resultsOf(step_);
+    if (group_->results().empty()) return afterWrites(slots);
     size_t at = 0;
-    for (const int64_t slot : theirs) {
-      if (slot < 0) continue;
-      const Tensor& ours = in_place ? copies_[0] : results_[at++];
-      if (std::string what = difference(ours, slots[static_cast<size_t>(slot)]); !what.empty()) return what;
-    }
+    for (size_t r = 0; r < theirs.size(); ++r)
+      if (theirs[r] >= 0)
+        if (std::string what = difference(results_[at++], slots[static_cast<size_t>(theirs[r])], r); !what.empty())
+          return what;
     return "";
   }
 
  private:
-  Tensor toleranceOf(const Tensor& theirs) {
+  /// In place, results are in the copies of what is written.
+  std::string afterWrites(const std::vector<Tensor>& slots) {
+    const std::vector<int64_t>& inputs = group_->inputs();
+    const std::vector<int64_t> written = program_.writtenBy(step_);
+    if (bound_ == Bound::kUpdate) magnitudes_ = magnitudesOfUpdate();
+    for (size_t r = 0; r < written.size(); ++r) {
+      const auto at = static_cast<size_t>(std::find(inputs.begin(), inputs.end(), written[r]) - inputs.begin());
+      if (std::string what = difference(copies_[at], slots[static_cast<size_t>(written[r])], r); !what.empty())
+        return what;
+    }
+    return "";
+  }
+
+  /// For each tensor that is written: what the operator makes of the magnitudes; for parameters with that of the step.
+  std::vector<Tensor> magnitudesOfUpdate() const {
+    torch::jit::Stack stack = stack_;
+    std::vector<Tensor> before, out;
+    const auto& arguments = program_.operatorOf(step_).schema().arguments();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i].name() == "maximize") stack[i] = false;  // magnitudes would be subtracted
+      if (!stack[i].isTensorList()) continue;
+      std::vector<Tensor> list;
+      for (const Tensor& t : stack[i].toTensorVector()) list.push_back(t.abs());
+      if (i == 0)
+        for (const Tensor& t : list) before.push_back(t.to(at::kDouble));
+      if (arguments[i].alias_info() != nullptr) out.insert(out.end(), list.begin(), list.end());
+      stack[i] = list;
+    }
+    program_.operatorOf(step_).callBoxed(stack);
+    for (Tensor& t : out) t = t.to(at::kDouble).abs();
+    for (size_t i = 0; i < before.size(); ++i) out[i] = before[i] + (out[i] - before[i]).abs();
+    return out;
+  }
+
+  /// That are added for one element of result `r`, at most.
+  double termsOf(const Tensor& theirs, size_t r) const {
+    const std::string& name = program_.nameOf(step_);
+    const auto sizeOf = [&](size_t input, int64_t dim) { return static_cast<double>(copies_[input].size(dim)); };
+    const auto in_all = [&](size_t input) { return static_cast<double>(copies_[input].numel()); };
+    const size_t n = copies_.size();
+    if (name == "aten::convolution") return in_all(1) / sizeOf(1, 0) + 1;  // input, weight, bias
+    if (name == "aten::convolution_backward")                              // of the result, input, weight
+      return r == 0 ? in_all(2) / sizeOf(2, 1) : in_all(0) / sizeOf(0, 1);
+    if (name == "aten::scatter_add_") return in_all(n - 1) + 1;
+    // mm, addmm and bmm add over the last dimension of the last but one, the others over what the result lacks.
+    return n == 1 ? in_all(0) / static_cast<double>(theirs.numel()) : sizeOf(n - 2, -1) + 1;
+  }
+
+  Tensor toleranceOf(const Tensor& theirs, size_t r) {
     const double eps = theirs.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon()
                                                            : std::numeric_limits<float>::epsilon();
     const double least =
@@ -84,14 +133,12 @@ class OperatorCheck {
           if (m.defined()) sum = sum + m;
         return sum * (8 * eps) + least;
       }
+      case Bound::kUpdate:
+        return (magnitude + magnitudes_[r]) * (16 * eps) + least;
       case Bound::kSum: {
-        // mm, addmm and bmm add over the last dimension of the last but one, the others over what the result lacks.
-        const size_t n = copies_.size();
-        const double terms = n == 1 ? static_cast<double>(copies_[0].numel()) / static_cast<double>(theirs.numel())
-                                    : static_cast<double>(copies_[n - 2].size(-1)) + 1;
         torch::jit::Stack stack = stack_;
         program_.operatorOf(step_).callBoxed(stack);
-        return stack[0].toTensor().to(at::kDouble).abs() * ((terms + 2) * eps) + least;
+        return stack[r].toTensor().to(at::kDouble).abs() * ((termsOf(theirs, r) + 2) * eps) + least;
       }
       case Bound::kRow: {
         const Tensor& first = copies_[0];
@@ -106,10 +153,11 @@ class OperatorCheck {
     return at::zeros_like(magnitude);
   }
 
-  std::string difference(const Tensor& ours, const Tensor& theirs) {
+  std::string difference(const Tensor& ours, const Tensor& theirs, size_t r) {
     const Tensor a = ours.to(at::kDouble), b = theirs.to(at::kDouble);
     const Tensor same = a.eq(b).logical_or_(a.isnan().logical_and_(b.isnan()));
-    const Tensor wrong = same.logical_or(a.sub(b).abs().le(toleranceOf(theirs))).logical_not_().reshape({-1}).nonzero();
+    const Tensor wrong =
+        same.logical_or(a.sub(b).abs().le(toleranceOf(theirs, r))).logical_not_().reshape({-1}).nonzero();
     if (wrong.numel() == 0) return "";
     const int64_t at = wrong[0].item<int64_t>();
     std::ostringstream out;

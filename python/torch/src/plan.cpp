@@ -209,8 +209,9 @@ bool Plan::runSteps(Context& c, Run& run) const {
     if (s.constant >= 0 && !c.is_new) continue;
     stack = c.stacks[i];
     // Kernels are given such lists themselves, and _unsafe_masked_index_put_accumulate puts other indices into it.
-    for (c10::IValue& v : stack)
-      if (v.isOptionalTensorList()) v = v.toOptionalTensorList().copy();
+    if (s.has_optional_lists)
+      for (c10::IValue& v : stack)
+        if (v.isOptionalTensorList()) v = v.toOptionalTensorList().copy();
     callHost(*s.op, stack, run.host_time);
     if (s.expected && *s.expected != (stack[0].isBool() ? stack[0].toBool() : stack[0].toScalar().to<bool>()))
       return false;
@@ -253,6 +254,13 @@ py::list Plan::describe() const {
   py::list out;
   for (const Step& s : steps_)
     out.append(py::make_tuple(kPlaces[static_cast<size_t>(s.kind)], program_->nameOf(s.of), program_->whereOf(s.of)));
+  return out;
+}
+
+std::vector<std::string> Plan::groups() const {
+  std::vector<std::string> out;
+  for (const Step& s : steps_)
+    if (s.group != nullptr) out.push_back(s.group->describe());
   return out;
 }
 

@@ -46,6 +46,8 @@ class Plan {
   std::vector<at::Tensor> shapes() const;
   /// (place, name, line) for each step: "host", "view", "fused", "assign".
   py::list describe() const;
+  /// For each group of fused operators what its plan does, a line each: loops, prepared operators, calls.
+  std::vector<std::string> groups() const;
 
  private:
   struct Context;
@@ -73,6 +75,7 @@ class Plan {
     std::vector<int64_t> outs = {};               // slots of an out= variant's results
     std::vector<std::vector<int64_t>> lent = {};  // by return: slots that a result lends its memory to, or -1
     std::optional<bool> expected = {};
+    bool has_optional_lists = false;
     int64_t constant = -1;                   // the slot of a result that is the same in each run
     std::shared_ptr<FusedGroup> group = {};  // of kFused; its members follow as steps without one, which do nothing
     std::vector<Place> from = {}, to = {};   // the group's memory

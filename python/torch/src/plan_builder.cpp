@@ -148,6 +148,7 @@ std::string Plan::Builder::build() {
   for (const Program::Step& s : program_.steps_)
     if (s.kind == Program::Kind::kAssignGrad) leaves(s.slot);
   if (std::string why = outputsFit(); !why.empty()) return why;
+  findUses();
   for (size_t i = 0; i < program_.steps_.size(); ++i) addCall(i);
   plan_.outputs_ = program_.outputs_;
   fuse();
@@ -192,19 +193,30 @@ std::string Plan::Builder::outputsFit() {
 bool Plan::Builder::isWritten(int64_t slot) const {
   const int32_t storage = plan_.slots_[static_cast<size_t>(slot)].storage;
   if (plan_.storages_[static_cast<size_t>(storage)].kind != Storage::Kind::kInside) return true;
-  for (const Program::Step& s : program_.steps_) {
-    if (s.kind != Program::Kind::kCall) continue;
-    const std::vector<size_t> unannotated = unannotatedWrites(s.op->schema().name());
-    for (size_t i = 0; i < s.arguments.size(); ++i) {
-      const auto* const alias = s.op->schema().arguments()[i].alias_info();
-      if ((alias == nullptr || !alias->isWrite()) &&
-          std::find(unannotated.begin(), unannotated.end(), i) == unannotated.end())
-        continue;
-      for (const int64_t other : s.arguments[i].slots)
-        if (other >= 0 && plan_.slots_[static_cast<size_t>(other)].storage == storage) return true;
+  return written_[static_cast<size_t>(storage)];
+}
+
+void Plan::Builder::findUses() {
+  uses_.assign(plan_.storages_.size(), {});
+  written_.assign(plan_.storages_.size(), false);
+  for (size_t i = 0; i < program_.steps_.size(); ++i) {
+    const Program::Step& s = program_.steps_[i];
+    const auto use = [&](int64_t slot, bool is_written) {
+      const int32_t storage = slot < 0 ? -1 : plan_.slots_[static_cast<size_t>(slot)].storage;
+      if (storage < 0) return;
+      uses_[static_cast<size_t>(storage)].push_back(i);
+      if (is_written) written_[static_cast<size_t>(storage)] = true;
+    };
+    use(s.slot, false);
+    const std::vector<size_t> unannotated =
+        s.kind == Program::Kind::kCall ? unannotatedWrites(s.op->schema().name()) : std::vector<size_t>();
+    for (size_t k = 0; k < s.arguments.size(); ++k) {
+      const auto* const alias = s.op->schema().arguments()[k].alias_info();
+      const bool is_written = (alias != nullptr && alias->isWrite()) ||
+                              std::find(unannotated.begin(), unannotated.end(), k) != unannotated.end();
+      for (const int64_t slot : s.arguments[k].slots) use(slot, is_written);
     }
   }
-  return false;
 }
 
 // Some resize their result in between, as mse_loss does, which warns.
@@ -244,8 +256,10 @@ void Plan::Builder::addCall(size_t i) {
   }
   s.op = from.op;
   s.expected = from.expected;
-  for (const Program::Argument& a : from.arguments)
+  for (const Program::Argument& a : from.arguments) {
     for (const int64_t slot : a.slots) use(slot, i);
+    s.has_optional_lists |= a.place == Program::Place::kOptionalList;
+  }
   // Results in memory that is there already need nothing; where all are such ones, a call that writes nothing is a
   // view.
   std::vector<int64_t> fresh;
@@ -263,7 +277,8 @@ void Plan::Builder::addCall(size_t i) {
     plan_.steps_.push_back(std::move(s));
     return;
   }
-  if (!blocked_.contains(i) && FusedGroup::canFuse(program_, i, trace_, numerics_)) {
+  const bool is_constant = fresh.size() == 1 && isConstant(from.op->schema().name()) && !isWritten(fresh[0]);
+  if (!is_constant && !blocked_.contains(i) && FusedGroup::canFuse(program_, i, trace_, numerics_)) {
     s.kind = Kind::kFused;
     plan_.steps_.push_back(std::move(s));
     return;
@@ -274,7 +289,7 @@ void Plan::Builder::addCall(size_t i) {
       std::all_of(from.results.begin(), from.results.end(), [](const auto& r) { return r.size() == 1 && r[0] >= 0; });
   if (whole && onlyAllocates(from.op->schema().name())) {
     s.kind = Kind::kView;
-  } else if (whole && fresh.size() == 1 && isConstant(from.op->schema().name()) && !isWritten(fresh[0])) {
+  } else if (whole && is_constant) {
     s.constant = fresh[0];
     Storage& storage = plan_.storages_[static_cast<size_t>(plan_.slots_[static_cast<size_t>(fresh[0])].storage)];
     storage.first = 0;  // nothing else may lie there, in any run
@@ -319,28 +334,22 @@ void Plan::Builder::makeGroup(const std::vector<size_t>& members) {
   std::vector<size_t> operators;
   for (const size_t i : members)
     if (plan_.steps_[i].kind != Kind::kAssignGrad) operators.push_back(i);
-  std::vector<bool> storage_used(plan_.storages_.size(), false);
   const auto storageOf = [&](int64_t slot) {
     return static_cast<size_t>(plan_.slots_[static_cast<size_t>(slot)].storage);
   };
-  for (size_t i = 0; i < program_.steps_.size(); ++i) {
-    if (i >= members.front() && i <= members.back() && plan_.steps_[i].kind == Kind::kFused) continue;
-    // A view reads nothing; what reads it counts.
-    if (plan_.steps_[i].kind == Kind::kView) continue;
-    const Program::Step& s = program_.steps_[i];
-    const auto use = [&](int64_t slot) {
-      if (slot >= 0 && plan_.slots_[static_cast<size_t>(slot)].storage >= 0) storage_used[storageOf(slot)] = true;
-    };
-    for (const Program::Argument& a : s.arguments)
-      for (const int64_t slot : a.slots) use(slot);
-    use(s.slot);
-  }
+  // By steps that are no members. A view reads nothing; what reads it counts.
+  const auto isUsed = [&](size_t storage) {
+    if (plan_.storages_[storage].kind == Storage::Kind::kOutput) return true;
+    return std::any_of(uses_[storage].begin(), uses_[storage].end(), [&](size_t i) {
+      const bool is_member = i >= members.front() && i <= members.back() && plan_.steps_[i].kind == Kind::kFused;
+      return !is_member && plan_.steps_[i].kind != Kind::kView;
+    });
+  };
   std::vector<bool> used_later(plan_.slots_.size(), false);
-  for (size_t slot = 0; slot < plan_.slots_.size(); ++slot) {
-    const int32_t storage = plan_.slots_[slot].storage;
-    used_later[slot] = storage >= 0 && (storage_used[static_cast<size_t>(storage)] ||
-                                        plan_.storages_[static_cast<size_t>(storage)].kind == Storage::Kind::kOutput);
-  }
+  for (const size_t i : operators)
+    for (const int64_t slot : program_.resultsOf(i))
+      if (slot >= 0 && plan_.slots_[static_cast<size_t>(slot)].storage >= 0)
+        used_later[static_cast<size_t>(slot)] = isUsed(storageOf(slot));
   auto group = FusedGroup::make(program_, operators, trace_, used_later, numerics_, blocked_);
   if (group == nullptr) return;
   Step& first = plan_.steps_[members.front()];

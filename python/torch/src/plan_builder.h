@@ -15,6 +15,7 @@ class Plan::Builder {
   std::string build();
 
  private:
+  void findUses();
   void addCall(size_t i);
   void use(int64_t slot, size_t step);
   /// Whether an out= variant takes results of the recorded sizes and strides as they are.
@@ -30,7 +31,9 @@ class Plan::Builder {
   const Program& program_;
   const std::vector<at::Tensor>& trace_;
   const Numerics numerics_;
-  std::set<size_t>& blocked_;  // steps that can't be fused
+  std::set<size_t>& blocked_;              // steps that can't be fused
+  std::vector<std::vector<size_t>> uses_;  // by storage: steps that read or write it, or assign it as a grad
+  std::vector<bool> written_;              // by storage: whether a step writes it that didn't make it
 };
 
 /// The overload that writes the results of an operator into tensors that are given, where it has a kernel of its own

@@ -92,9 +92,27 @@ Program::Argument Program::argumentOf(const c10::Argument& schema, const py::han
   return {Place::kLiteral, torch::jit::toIValue(value, schema.type(), schema.N())};
 }
 
+std::vector<int64_t> Program::callNorms(const py::tuple& args, const py::dict& kwargs,
+                                        const std::vector<std::vector<bool>>& results, const std::string& where) {
+  const auto argument = [&](size_t i, const char* name, const py::object& otherwise) -> py::object {
+    if (i < args.size()) return args[i];
+    return kwargs.contains(name) ? py::object(kwargs[name]) : otherwise;
+  };
+  const py::object order = argument(1, "ord", py::int_(2)), dtype = argument(2, "dtype", py::none());
+  std::vector<int64_t> out;
+  for (const py::handle& t : py::reinterpret_borrow<py::sequence>(args[0])) {
+    const std::vector<int64_t> norm =
+        call("aten::linalg_vector_norm", "", py::make_tuple(t, order, py::none(), false, dtype), {},
+             {{results[0][out.size()]}}, where);
+    out.push_back(norm[0]);
+  }
+  return out;
+}
+
 std::vector<int64_t> Program::call(const std::string& name, const std::string& overload, const py::tuple& args,
                                    const py::dict& kwargs, const std::vector<std::vector<bool>>& results,
                                    const std::string& where) {
+  if (name == "aten::_foreach_norm" && overload == "Scalar") return callNorms(args, kwargs, results, where);
   if (const char* const element = elementOf(name, overload); element != nullptr && args.size() == 2) {
     for (const py::handle& t : py::reinterpret_borrow<py::sequence>(args[0]))
       call(element, "Tensor", py::make_tuple(t, args[1]), {}, {{false}}, where);
@@ -165,6 +183,18 @@ std::vector<int64_t> Program::slotsOf(size_t step) const {
 std::vector<int64_t> Program::resultsOf(size_t step) const {
   std::vector<int64_t> out;
   for (const auto& of_return : steps_[step].results) out.insert(out.end(), of_return.begin(), of_return.end());
+  return out;
+}
+
+std::vector<int64_t> Program::writtenBy(size_t step) const {
+  std::vector<int64_t> out;
+  const Step& s = steps_[step];
+  for (size_t i = 0; i < s.arguments.size(); ++i) {
+    const auto* const alias = s.op->schema().arguments()[i].alias_info();
+    if (alias == nullptr || !alias->isWrite()) continue;
+    std::copy_if(s.arguments[i].slots.begin(), s.arguments[i].slots.end(), std::back_inserter(out),
+                 [](int64_t slot) { return slot >= 0; });
+  }
   return out;
 }
 

@@ -89,6 +89,8 @@ class Program {
   std::vector<int64_t> slotsOf(size_t step) const;
   /// Slots that a step fills, in order.
   std::vector<int64_t> resultsOf(size_t step) const;
+  /// Slots that its schema says are written, in the order of the arguments.
+  std::vector<int64_t> writtenBy(size_t step) const;
   /// The arguments of a step, as its operator is called with: tensors by slot, then those of `outs`.
   torch::jit::Stack stackOf(size_t step, const std::vector<at::Tensor>& tensors,
                             const std::vector<int64_t>& outs = {}) const;
@@ -122,6 +124,9 @@ class Program {
     Effects effects = {};           // on what is outside
   };
   Argument argumentOf(const c10::Argument& schema, const py::handle& value) const;
+  /// _foreach_norm, whose kernel on the CPU is a loop of this kind.
+  std::vector<int64_t> callNorms(const py::tuple& args, const py::dict& kwargs,
+                                 const std::vector<std::vector<bool>>& results, const std::string& where);
   int64_t newSlot() { return static_cast<int64_t>(slots_++); }
   std::vector<Step> steps_;
   std::vector<int64_t> outputs_, moving_;

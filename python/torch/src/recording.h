@@ -60,6 +60,9 @@ class Recording {
   bool hasPlan() const { return plan_ != nullptr; }
   py::list describe() const { return plan_ != nullptr ? plan_->describe() : program_.describe(); }
 
+  /// Of the plan's groups of fused operators; none where there is no plan.
+  std::vector<std::string> groups() const { return plan_ != nullptr ? plan_->groups() : std::vector<std::string>(); }
+
   int traverse(visitproc visit, void* arg) const;
 
   bool by_program = false;  // calls run the program, though there is a plan

@@ -3,6 +3,7 @@
 #include "src/tiering/switches.h"
 
 #include <shunt/core/parallel.h>
+#include <shunt/jit/kernel_library.h>
 
 #include <algorithm>
 #include <bit>
@@ -103,6 +104,7 @@ void NativeLoop::addStep(const BlockLoop& loop, const BlockLoop::Instruction& i,
                          std::vector<int>& input_of) {
   jit::FusedStep step;
   step.body = i.generic;
+  step.library = jit::libraryNumberOf(reinterpret_cast<const void*>(i.generic));
   step.common = i.common;
   step.result = i.result;
   step.first_scalar = static_cast<uint16_t>(i.scalars);
