@@ -37,7 +37,8 @@ class StateGuards {
     kTypeAttribute,
     kPlain,
     kSet,
-    kContext
+    kContext,
+    kCounter
   };
   struct Guard {
     Kind kind;
