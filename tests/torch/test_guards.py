@@ -1,5 +1,6 @@
 """Guards mean in C++ what shunt_torch/guard.py says, before and after each kind of change, and run no code of the user's."""
 
+import abc
 import contextvars
 from collections import OrderedDict, defaultdict, deque
 
@@ -402,3 +403,40 @@ def test_hostile_objects_everywhere():
     assert holds(Guard("attribute", instance, "__class__", kind, False, ""))
     attributes = object.__getattribute__(instance, "__dict__")
     assert holds(Guard("attribute", instance, "__dict__", attributes, False, ""))
+
+
+# --- classes ---
+
+
+def test_what_a_class_lacks():
+    class Base:
+        pass
+
+    class Kind(Base):
+        def method(self):
+            pass
+
+    names = ("__bool__", "__eq__", "scale")
+    watched = Watched(guard("plain", Kind, None, names), guard("type_attribute", Kind, "method", vars(Kind)["method"]),
+                      guard("length", Kind, None, len(vars(Kind))))
+    assert watched.holds() and watched.holds()
+    for owner in (Kind, Base):
+        for name in names:
+            setattr(owner, name, None)
+            assert not watched.holds()
+            delattr(owner, name)
+            assert watched.holds() and watched.holds()
+    Kind.other = 1  # one attribute more
+    assert not watched.holds()
+    del Kind.other
+    assert watched.holds()
+    Kind.__bases__ = (type("Other", (), {"scale": 1}),)
+    assert not watched.holds()
+    assert not holds(guard("plain", bool, None, ("__bool__", "__int__"))) and holds(guard("plain", bool, None, ("__ge",)))
+
+
+def test_counters():
+    watched = Watched(guard("counter", abc.get_cache_token, None, abc.get_cache_token()))
+    assert watched.holds()
+    abc.ABCMeta("Abstract", (), {}).register(Hostile)
+    assert not watched.holds()

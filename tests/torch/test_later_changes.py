@@ -1,6 +1,8 @@
 """What users change after a function was captured, at places where changes are rare: classes, other packages, PyTorch itself."""
 
+import abc
 import datetime
+import decimal
 import enum
 import functools
 import operator
@@ -612,3 +614,37 @@ def names_a_clock(x):
 ])  # fmt: skip
 def test_more_clocks_that_are_called_from_c(step):
     assert "from C, unseen" in refusal_of(step, torch.ones(1, dtype=torch.float64))
+
+
+# --- what C code reads ---
+
+
+def test_attributes_that_pytorch_reads_and_a_class_gets_later(monkeypatch):
+    linear = torch.nn.Linear(2, 2)
+    step = lambda x: linear(x).detach()  # noqa: E731
+    assert_noticed(step, lambda: monkeypatch.setattr(torch.nn.Linear, "weight", property(lambda self: torch.zeros(2, 2)), raising=False))
+    monkeypatch.undo()
+
+    class Net(torch.nn.Sequential):
+        pass
+
+    net = Net(torch.nn.Linear(2, 2))
+    assert_noticed(lambda x: net(x).detach(), lambda: setattr(Net, "_modules", property(lambda self: {})))
+
+
+def test_classes_that_are_registered_with_an_abstract_one():
+    class Abstract(abc.ABC):
+        pass
+
+    held = type("Kind", (Box,), {})()
+    assert_noticed(lambda x: x * (2 if isinstance(held, Abstract) else 3), lambda: Abstract.register(type(held)))
+
+
+def test_decimals():
+    held = decimal.Decimal("1")
+    assert "rounded by a context" in refusal_of(lambda x: x * float(held / 3), torch.ones(2))
+
+
+def test_a_format_that_is_passed_on():
+    held, text = Held(), "{0." + "scale}"
+    assert_noticed(lambda x: x * float([*map(str.format, [text], [held])][0]), lambda: setattr(held, "scale", 3.0))

@@ -24,6 +24,9 @@ _OPEN_NAMES = frozenset({"__dict__", "__getattribute__", "attrgetter", "methodca
 _READERS = frozenset((name,) for name in ("getattr", "hasattr", "vars", "dir"))  # passed on, they read by any name
 
 
+_FORMATTERS = frozenset({"format", "format_map"})  # passed on, they format by any string
+
+
 class Facts(NamedTuple):
     names: Set[str]  # everything in co_names
     chains: Set[Tuple[str, ...]]  # global names, each with the attributes loaded from it in a row: ("utils", "SCALE")
@@ -39,7 +42,7 @@ def facts_of(code: types.CodeType) -> Facts:
     """The facts of the code and of all code nested in it: lambdas, inner functions, comprehensions, classes."""
     facts = Facts(set(), set(), set(), set(), set(), set(), set(), False)
     is_open = [_scan(c, facts) for c in nested(code)]
-    is_open.append(not facts.escaped.isdisjoint(_READERS))
+    is_open.append(not facts.escaped.isdisjoint(_READERS) or not facts.loaded.isdisjoint(_FORMATTERS))
     if not facts.names.isdisjoint(("format", "format_map")):
         facts.names.update(*map(attributes_in_format, string_constants(code)))
     return facts._replace(is_open=any(is_open))

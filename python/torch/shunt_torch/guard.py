@@ -16,6 +16,7 @@ MISSING as what is expected: nothing may be there.
     attribute        any object            its slot or C attribute `key` is expected; MISSING: one without value, or of another kind
     type_attribute   type                  the raw value that the MRO gives for key is expected; MISSING: none
     plain            type                  for each of the expected names the MRO gives what it gives for `object`, most often nothing
+    counter          C function            what it gives, called without arguments, is expected; it runs no other code
     context          ContextVar            what it has in this context is expected; MISSING: nothing but its default
     set              set                   tuple(owner) has the expected elements, in this order
 """
@@ -190,6 +191,7 @@ _LOOK = {
     "empty_cell": _look_cell,
     "attribute": _look_attribute,
     "type_attribute": type_lookup,
+    "counter": lambda owner, key: owner(),
     "context": lambda owner, key: owner.get(MISSING),
     "plain": lambda owner, key: owner,
     "set": lambda owner, key: tuple(set.__iter__(owner)),

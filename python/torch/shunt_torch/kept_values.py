@@ -12,9 +12,11 @@ from . import _C
 from .refusal import Refused, is_library_file, user_line
 from .replaced import Replaced
 
-_METHODS = ("tolist", "numpy", "__array__", "__dlpack__", "data_ptr", "__repr__", "__str__", "__format__", "untyped_storage", "storage",
-            "share_memory_", "__reduce_ex__", "__deepcopy__", "register_hook", "register_post_accumulate_grad_hook", "apply_", "map_", "map2_",
-            "is_shared", "_is_view", "_typed_storage")
+_METHODS = (
+    "tolist", "numpy", "__array__", "__dlpack__", "data_ptr", "__repr__", "__str__", "__format__", "untyped_storage", "storage",
+    "_typed_storage", "share_memory_", "is_shared", "_is_view", "__reduce_ex__", "__deepcopy__", "register_hook",
+    "register_post_accumulate_grad_hook", "apply_", "map_", "map2_",
+)  # fmt: skip
 _ATTRIBUTES = ("_base", "_version", "_cdata", "output_nr")
 
 

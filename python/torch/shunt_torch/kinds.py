@@ -33,6 +33,7 @@ _ITERATOR = "an iterator remembers its position, which a replay would not move; 
 _ARRAY = "a NumPy array can't be guarded; make it a tensor (torch.as_tensor)"
 _GENERATOR = "a random generator of its own can't be followed; draw from PyTorch's default generator"
 _EXTENSION = "an object of {}, made in C, can't be compared; keep it out of the function or pass a tensor or number"
+_DECIMAL = "a Decimal is rounded by a context that can't be compared; pass a float"
 _SCRIPT = "a scripted module keeps its state out of Python; capture the original module"
 
 _C_CALLABLES = (
@@ -69,7 +70,7 @@ _BY_CLASS: Dict[type, Handler] = {
     types.UnionType: nothing,
     object: nothing,
     re.Pattern: nothing,
-    decimal.Decimal: nothing,
+    decimal.Decimal: refuses(_DECIMAL),
     **{t: nothing for t in (datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone)},
     torch.Generator: refuses(_GENERATOR),
     torch.finfo: nothing,

@@ -11,6 +11,7 @@ instance could shadow, one asked for by getattr or hasattr, one that the code as
 names that code uses and of special methods, which run without being named: anybody can give a class a property or a `__bool__`.
 """
 
+import abc
 import enum
 import sys
 from collections import deque
@@ -26,7 +27,7 @@ from .observe import Observed
 from .place import MAX_DEPTH, Place
 from .walk_containers import visit_referred
 from .walk_functions import walk_globals
-from .walk_instances import walk_tensor_classes
+from .walk_instances import walk_instance_names, walk_tensor_classes
 
 __all__ = ["Guard", "MISSING", "Refusal", "Walk", "mismatch", "walk"]
 
@@ -46,7 +47,8 @@ class Walker:
         self.code_ids: Set[int] = set()  # of result.functions: equal code may be in several files
         self.class_names = self.seen.names | self.seen.called | self.seen.library_called | special_names.NAMES
         self.references: List[Tuple[object, Place]] = []  # targets of weak references
-        self._of_modules: Dict[int, List[Guard]] = {}  # by dict of a module
+        self.instance_names: Dict[type, Set[str]] = {}  # attributes that instances have, which classes mustn't take over
+        self._grouped: Dict[int, List[Guard]] = {}  # by owner
         self._guarded: Set[tuple] = set()
         self._visited: Dict[int, bool] = {}  # by id: whether the place was optional
         self.paths: Dict[int, str] = {}
@@ -64,10 +66,14 @@ class Walker:
             self.result.guards.append(Guard(kind, owner, key, expected, is_value(expected), path))
 
     def guard_module(self, attributes: dict, name: str, value: object, path: str) -> None:
-        """Guards an attribute of a module of others. Those of one module stand together, and cost as much as one."""
-        if self._is_new("item", attributes, name):
-            guard = Guard("item", attributes, name, value, is_value(value), path)
-            self._of_modules.setdefault(id(attributes), []).append(guard)
+        """Guards an attribute of a module of others."""
+        self.guard_grouped("item", attributes, name, value, path)
+
+    def guard_grouped(self, kind: str, owner: object, key: object, expected: object, path: str) -> None:
+        """Guards of the same dict or class stand together, and cost as much as one while it is unchanged."""
+        if self._is_new(kind, owner, key):
+            guard = Guard(kind, owner, key, expected, is_value(expected), path)
+            self._grouped.setdefault(id(owner), []).append(guard)
 
     def _is_new(self, kind: str, owner: object, key: object) -> bool:
         name = (kind, id(owner), key if type(key) in (str, int) else id(key))
@@ -142,7 +148,10 @@ def walk(roots: List[Tuple[str, object]], observed: Observed) -> Walk:
     walk_tensor_classes(w)
     w.run()
     visit_referred(w)
-    for guards in w._of_modules.values():
+    if not w.seen.called.isdisjoint(("__instancecheck__", "__subclasscheck__")):  # of abc, which a later register() answers otherwise
+        w.guard("counter", abc.get_cache_token, None, abc.get_cache_token(), "the classes registered with abstract ones")
+    walk_instance_names(w)
+    for guards in w._grouped.values():
         w.result.guards.extend(guards)
     _refuse_lost_closures(w)
     return w.result

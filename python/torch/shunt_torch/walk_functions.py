@@ -63,7 +63,8 @@ def _walk_defaults(w, f, place) -> None:
 
 def _walk_function_attributes(w, f, place, is_user: bool) -> None:
     attributes = f.__dict__
-    w.guard("attribute", f, "__dict__", attributes, f"{place.path}.__dict__")
+    if attributes or is_user and (w.seen.reads_all or w.seen.stored or w.seen.tested):
+        w.guard("attribute", f, "__dict__", attributes, f"{place.path}.__dict__")
     for name in list(attributes):
         if name == "__wrapped__" or is_user and (w.seen.reads_all or name in w.seen.names):
             path = f"{place.path}.{name}"

@@ -6,7 +6,7 @@ from typing import List, NamedTuple, Optional, Set
 import torch
 
 from . import origin, replaced
-from .guard import MISSING
+from .guard import MISSING, type_lookup
 from .place import MAX_DEPTH, Place
 
 _TOO_DEEP = f"lies deeper than {MAX_DEPTH} attributes of plain objects; hold it nearer to the function, or in an nn.Module"
@@ -196,14 +196,25 @@ def walk_whole(w, value, place) -> None:
         else:
             inner = place._replace(path=path, optional=name not in all_names and not w.seen.reads_all)
             w.hold("item", attributes, name, held, path, inner)
+    instance_names = w.instance_names.setdefault(type(value), set())
+    instance_names.update(attributes)
     if isinstance(value, torch.nn.Module):
         for name in _MEMBERS:
             if type(attributes.get(name)) is dict:
-                _walk_members(w, attributes[name], name, place)
+                _walk_members(w, attributes[name], name, place, instance_names)
 
 
-def _walk_members(w, members: dict, kind: str, place) -> None:
+def walk_instance_names(w) -> None:
+    """What modules and optimisers have themselves, and code of PyTorch's reads, their classes mustn't get: a property comes first."""
+    for kind, names in w.instance_names.items():
+        if kind.__flags__ & (1 << 9):
+            lacking = sorted(n for n in names - w.class_names if type_lookup(kind, n) is MISSING)
+            w.guard_grouped("plain", kind, "instances", tuple(lacking), f"attributes of {kind.__qualname__}")
+
+
+def _walk_members(w, members: dict, kind: str, place, instance_names: Set[str]) -> None:
     w.guard("keys", members, None, tuple(members), f"{place.path}.{kind}")
+    instance_names.update(n for n in members if not n.isdigit())
     for name, member in members.items():
         path = f"{place.path}[{name}]" if name.isdigit() else f"{place.path}.{name}"
         w.hold("item", members, name, member, path, place._replace(path=path))
@@ -267,12 +278,12 @@ def walk_class(w, kind, place) -> None:
             _walk_class_entry(w, kind, base, name, entries[name], place, base_origin == origin.USER)
     lacking = names - done - boring
     # Those that all objects have, as `__eq__`, the class has from there.
-    w.guard("plain", kind, None, tuple(sorted(lacking)), f"attributes of {kind.__qualname__}")
+    w.guard_grouped("plain", kind, None, tuple(sorted(lacking)), f"attributes of {kind.__qualname__}")
 
 
 def _walk_class_entry(w, kind, base, name: str, value: object, place, is_user: bool) -> None:
     path = f"{base.__qualname__}.{name}"
-    w.guard("type_attribute", kind, name, value, path)
+    w.guard_grouped("type_attribute", kind, name, value, path)
     is_patch = isinstance(value, types.FunctionType) and w.observed.has(value.__code__)  # a method that a user gave to others' class
     if not (is_user or is_patch) or isinstance(value, types.MemberDescriptorType):
         return

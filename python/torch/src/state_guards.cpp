@@ -63,9 +63,9 @@ bool havePlainHashes(PyObject* dict) {
 }  // namespace
 
 StateGuards::Kind StateGuards::kindOf(const std::string& name) {
-  static constexpr std::array<std::string_view, 12> kNames = {"item",           "missing", "keys",       "index",
-                                                              "length",         "cell",    "empty_cell", "attribute",
-                                                              "type_attribute", "plain",   "set",        "context"};
+  static constexpr std::array<std::string_view, 13> kNames = {
+      "item",      "missing",        "keys",  "index", "length",  "cell",   "empty_cell",
+      "attribute", "type_attribute", "plain", "set",   "context", "counter"};
   for (size_t i = 0; i < kNames.size(); ++i)
     if (kNames[i] == name) return static_cast<Kind>(i);
   throw py::value_error("unknown kind of guard: " + name);
@@ -216,6 +216,8 @@ bool StateGuards::holds(const Guard& g) const {
       if (PyContextVar_Get(owner, missing_.ptr(), &got) < 0) return false;
       return isExpected(g, py::reinterpret_steal<py::object>(got).ptr());
     }
+    case Kind::kCounter:
+      return isExpected(g, py::reinterpret_steal<py::object>(PyObject_CallNoArgs(owner)).ptr());
   }
   return false;
 }

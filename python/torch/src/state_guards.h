@@ -38,7 +38,8 @@ class StateGuards {
     kTypeAttribute,
     kPlain,
     kSet,
-    kContext
+    kContext,
+    kCounter
   };
   struct Guard {
     Kind kind;
