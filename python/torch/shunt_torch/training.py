@@ -33,10 +33,11 @@ def install() -> None:
         return _runtime(spec, theirs) if isinstance(spec.compiled_fw_func, Graph) else theirs(spec)
 
     def post_compile_inference(self: Any, compiled_fn: Callable, aot_config: Any, *, runtime_metadata: Any) -> Callable:
-        if isinstance(compiled_fn, Graph) and not self.trace_joint:
-            compiled_fn.runtime = _why_not_inference(compiled_fn, runtime_metadata, self.disable_amp)
-            if not compiled_fn.runtime:
-                return _with_dynamic_sizes(compiled_fn, runtime_metadata)
+        graph = getattr(compiled_fn, "compiled_fn", compiled_fn)  # without what can serialize it
+        if isinstance(graph, Graph) and not self.trace_joint:
+            graph.runtime = _why_not_inference(graph, runtime_metadata, self.disable_amp)
+            if not graph.runtime:
+                return _wrapping(compiled_fn, _with_dynamic_sizes(graph, runtime_metadata))
         return of_inference(self, compiled_fn, aot_config, runtime_metadata=runtime_metadata)
 
     post_compile._asks_shunt = True
@@ -85,6 +86,19 @@ def _why_not_inference(graph: Graph, m: Any, disable_amp: bool) -> str:
         (graph.has_custom_operators, "custom operators, whose aliasing is checked"),
     )
     return next((what for applies, what in conditions if applies), "")
+
+
+def _wrapping(compiled_fn: Callable, call: Callable) -> Callable:
+    """`call`, in which PyTorch finds how to serialize `compiled_fn`."""
+    if call is compiled_fn:
+        return call
+
+    def run(args: list) -> Any:
+        return call(args)
+
+    run.__wrapped__ = compiled_fn
+    run._boxed_call = True
+    return run
 
 
 def _with_dynamic_sizes(call: Callable, m: Any) -> Callable:
