@@ -58,10 +58,12 @@ def why_not(spec: Any) -> str:
     m = spec.fw_metadata
     tensors = [info for info in m.output_info if issubclass(info.raw_type, torch.Tensor)]
     conditions = (
-        (spec.maybe_subclass_meta is not None or any(type(t) is not PlainTensorMeta for t in m.subclass_tangent_meta), "subclasses of Tensor"),
+        (spec.maybe_subclass_meta is not None or any(type(t) is not PlainTensorMeta for t in m.subclass_tangent_meta),
+         "subclasses of Tensor"),
         (m.num_mutated_inp_runtime_indices or m.indices_of_inputs_that_requires_grad_with_mutations_in_bw, "inputs that are written"),
         (m.num_outputs_aliased or m.num_intermediate_bases
-         or any(info.output_type not in (OutputType.non_alias, OutputType.unsafe_view_alias) for info in m.output_info), "results that are views"),
+         or any(info.output_type not in (OutputType.non_alias, OutputType.unsafe_view_alias) for info in m.output_info),
+         "results that are views"),
         (any(info.requires_grad != info.requires_grad_for_backward for info in tensors), "results whose graph ends at them"),
         (m.tokens or m.num_backward_tokens, "effects"),
         (m.is_rng_op_functionalized or m.num_graphsafe_rng_states, "states of generators"),
