@@ -285,6 +285,27 @@ def test_the_fastest_way_is_kept(monkeypatch, slow, kept):
     assert kept in shunt_torch.explain() and "being measured" not in shunt_torch.explain()
 
 
+def test_inference_is_called_without_aots_runtime():
+    f = torch.compile(lambda x: (x * 2).relu() - 1, backend="shunt")
+    x = torch.randn(10)
+    assert torch.equal(f(x), (x * 2).relu() - 1)
+    assert len(recordings()) == 1 and graphs()[-1].runtime == ""
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_custom_operators(backward):
+    @torch.library.custom_op("shunt_tests::double", mutates_args=())
+    def double(x: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(x.detach().numpy() * 2)
+
+    before = graphs()
+    double.register_fake(torch.empty_like)
+    double.register_autograd(lambda ctx, grad: grad * 2)
+    same_as_eager(lambda: lambda x: double(x + 1) * 3, [(torch.randn(5, requires_grad=backward),) for _ in range(CALLS)], backward=backward)
+    (graph,) = (g for g in graphs() if g not in before and not g.name.startswith("backward"))
+    assert graph.runtime == "custom operators, whose aliasing is checked"
+
+
 @pytest.mark.parametrize("backward", [False, True])
 def test_a_first_call_under_a_dispatch_mode(backward):
     from torch.utils._python_dispatch import TorchDispatchMode

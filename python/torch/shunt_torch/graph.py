@@ -75,7 +75,8 @@ class _Sizes:
 
     def _describe(self) -> None:
         kinds = [kind for kind, _, _ in self.recording.describe()]
-        self.steps = f"{kinds.count('fused')} operators fused, {kinds.count('host')} of PyTorch's, {kinds.count('view')} views that need no call"
+        self.steps = (f"{kinds.count('fused')} operators fused, {kinds.count('host')} of PyTorch's, "
+                      f"{kinds.count('view')} views that need no call")
 
     def next_way(self) -> str:
         return min(self.times, key=lambda way: len(self.times[way]))

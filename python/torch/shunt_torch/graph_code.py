@@ -9,15 +9,15 @@ from typing import Any
 
 import torch
 
-
 FORMAT = 1  # of what is kept: another one is no hit
 
 
 class GraphCode:
     """`run(args)`: the results, by ATen; it empties the list, so that what comes to its last use lends its memory to what follows.
-    `constants`: its tensors by name; `where`: the user's line that it begins with;
-    `has_custom_operators`: whether some aren't PyTorch's; `is_static`: whether it is for sizes that never change; `is_plain`: whether it can
-    be kept on disk."""
+
+    `constants`: its tensors by name. `where`: the user's line that it begins with. `has_custom_operators`: whether some aren't PyTorch's.
+    `is_static`: whether it is for sizes that never change. `is_plain`: whether it can be kept on disk.
+    """
 
     def __init__(self, graph: torch.fx.GraphModule):
         names = [n.target for n in graph.graph.find_nodes(op="get_attr")]
@@ -37,8 +37,8 @@ class GraphCode:
     def __getstate__(self) -> dict:
         imports = self._graph.__reduce__()[1][1] if self._graph is not None else self._source[0]
         code = self._graph.code if self._graph is not None else self._source[1]
-        return {"source": (imports, code), "constants": self.constants, "has_custom_operators": self.has_custom_operators, "is_static": self.is_static,
-                "where": self.where}
+        return {"source": (imports, code), "constants": self.constants, "has_custom_operators": self.has_custom_operators,
+                "is_static": self.is_static, "where": self.where}
 
     def __setstate__(self, state: dict) -> None:
         self._graph, self.is_plain = None, True
@@ -50,4 +50,6 @@ class GraphCode:
 
 
 def _is_pytorchs(operator: Any) -> bool:
-    return operator.namespace in ("aten", "prims") if isinstance(operator, torch._ops.OpOverload) else isinstance(operator, types.BuiltinFunctionType)
+    if isinstance(operator, torch._ops.OpOverload):
+        return operator.namespace in ("aten", "prims")
+    return isinstance(operator, types.BuiltinFunctionType)

@@ -73,8 +73,8 @@ class Results:
         definition = definition_of(type(value))
         if definition is not None:
             return self._registered(value, definition, path)
-        raise Refused(f"{path} is a {type(value).__name__}, and results have to be tensors, numbers, strings, None, tuples, lists, dicts and "
-                      "objects of classes that torch.utils._pytree knows")
+        raise Refused(f"{path} is a {type(value).__name__}, and results have to be tensors, numbers, strings, None, tuples, lists, "
+                      "dicts and objects of classes that torch.utils._pytree knows")
 
     def _registered(self, value: Any, definition: Any, path: str) -> Rebuilt:
         name = type(value).__name__
@@ -91,7 +91,8 @@ class Results:
     def _parse_context(self, context: Any, path: str) -> Any:
         """Of values alone; its lists and dicts are the class's own, and copied for each replay."""
         if type(context) in (list, dict) and id(context) in self._containers:
-            raise Refused(f"{path} for torch.utils._pytree is a {type(context).__name__} that is elsewhere, too, and a replay makes new ones")
+            raise Refused(f"{path} for torch.utils._pytree is a {type(context).__name__} that is elsewhere, too, and a replay makes new "
+                          "ones")
         if type(context) is list:
             return [self._parse_context(c, path) for c in context]
         if type(context) is dict:

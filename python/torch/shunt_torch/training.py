@@ -23,17 +23,26 @@ _train, _MISSED = _C.train, _C.MISSED
 
 def install() -> None:
     """Makes AOTAutograd ask here for the runtime of graphs that are Shunt's. Those of other backends get what they always do."""
-    from torch._functorch._aot_autograd.runtime_wrappers import AOTDispatchAutograd
+    from torch._functorch._aot_autograd.runtime_wrappers import AOTDispatchAutograd, RuntimeWrapper
 
-    theirs = AOTDispatchAutograd.post_compile
+    theirs, of_inference = AOTDispatchAutograd.post_compile, RuntimeWrapper.post_compile
     if getattr(theirs, "_asks_shunt", False):
         return
 
     def post_compile(spec: Any) -> Callable:
         return _runtime(spec, theirs) if isinstance(spec.compiled_fw_func, Graph) else theirs(spec)
 
+    def post_compile_inference(self: Any, compiled_fn: Callable, aot_config: Any, *, runtime_metadata: Any) -> Callable:
+        graph = getattr(compiled_fn, "compiled_fn", compiled_fn)  # without what can serialize it
+        if isinstance(graph, Graph) and not self.trace_joint:
+            graph.runtime = _why_not_inference(graph, runtime_metadata, self.disable_amp)
+            if not graph.runtime:
+                return _wrapping(compiled_fn, _with_dynamic_sizes(graph, runtime_metadata))
+        return of_inference(self, compiled_fn, aot_config, runtime_metadata=runtime_metadata)
+
     post_compile._asks_shunt = True
     AOTDispatchAutograd.post_compile = staticmethod(post_compile)
+    RuntimeWrapper.post_compile = post_compile_inference
 
 
 def kept_by_aot() -> Any:
@@ -49,10 +58,12 @@ def why_not(spec: Any) -> str:
     m = spec.fw_metadata
     tensors = [info for info in m.output_info if issubclass(info.raw_type, torch.Tensor)]
     conditions = (
-        (spec.maybe_subclass_meta is not None or any(type(t) is not PlainTensorMeta for t in m.subclass_tangent_meta), "subclasses of Tensor"),
+        (spec.maybe_subclass_meta is not None or any(type(t) is not PlainTensorMeta for t in m.subclass_tangent_meta),
+         "subclasses of Tensor"),
         (m.num_mutated_inp_runtime_indices or m.indices_of_inputs_that_requires_grad_with_mutations_in_bw, "inputs that are written"),
         (m.num_outputs_aliased or m.num_intermediate_bases
-         or any(info.output_type not in (OutputType.non_alias, OutputType.unsafe_view_alias) for info in m.output_info), "results that are views"),
+         or any(info.output_type not in (OutputType.non_alias, OutputType.unsafe_view_alias) for info in m.output_info),
+         "results that are views"),
         (any(info.requires_grad != info.requires_grad_for_backward for info in tensors), "results whose graph ends at them"),
         (m.tokens or m.num_backward_tokens, "effects"),
         (m.is_rng_op_functionalized or m.num_graphsafe_rng_states, "states of generators"),
@@ -65,6 +76,51 @@ def why_not(spec: Any) -> str:
     return next((what for applies, what in conditions if applies), "")
 
 
+def _why_not_inference(graph: Graph, m: Any, disable_amp: bool) -> str:
+    """As why_not(): without autograd the graph itself may be what is called."""
+    conditions = (
+        (m.num_mutated_inp_runtime_indices or m.mutated_graph_handled_indices_seen_by_autograd, "inputs that are written"),
+        (m.num_outputs_aliased, "results that are views"),
+        (m.tokens, "effects"),
+        (m.grad_enabled_mutation is not None, "a grad mode that is set"),
+        (m.act_input_indices, "objects that aren't tensors"),
+        (disable_amp, "autocast"),
+        (graph.has_custom_operators, "custom operators, whose aliasing is checked"),
+    )
+    return next((what for applies, what in conditions if applies), "")
+
+
+def _wrapping(compiled_fn: Callable, call: Callable) -> Callable:
+    """`call`, in which PyTorch finds how to serialize `compiled_fn`."""
+    if call is compiled_fn:
+        return call
+
+    def run(args: list) -> Any:
+        return call(args)
+
+    run.__wrapped__ = compiled_fn
+    run._boxed_call = True
+    return run
+
+
+def _with_dynamic_sizes(call: Callable, m: Any) -> Callable:
+    """Tells Dynamo which sizes of a call's results are dynamic, where a function goes on with them behind a break."""
+    from torch._functorch._aot_autograd.runtime_wrappers import mark_dynamo_propagated_dynamic_indices as mark
+
+    dynamic = [(i, info.dynamic_dims) for i, info in enumerate(m.output_info) if m.dynamic_outputs and info.dynamic_dims is not None]
+    if not dynamic:
+        return call
+
+    def run(args: list) -> Any:
+        out = call(args)
+        for i, dims in dynamic:
+            mark(out[i], dims)
+        return out
+
+    run._boxed_call = True
+    return run
+
+
 def _runtime(spec: Any, theirs: Callable) -> Callable:
     spec.compiled_fw_func.runtime = why_not(spec)
     backward = _Backward(spec)
@@ -72,21 +128,16 @@ def _runtime(spec: Any, theirs: Callable) -> Callable:
     if spec.compiled_fw_func.runtime:
         return of_aot.runtime()
     call = _training_call(spec, backward)
-    m = spec.fw_metadata
-    dynamic = [(i, info.dynamic_dims) for i, info in enumerate(m.output_info) if m.dynamic_outputs and info.dynamic_dims is not None]
 
     def run(args: list) -> Any:
         out = _train(call, args)
         if out is _MISSED:
             return of_aot(args)
         args.clear()
-        for i, dims in dynamic:
-            mark_dynamic(out[i], dims)
         return out
 
-    from torch._functorch._aot_autograd.runtime_wrappers import mark_dynamo_propagated_dynamic_indices as mark_dynamic
     run._boxed_call = True
-    return run
+    return _with_dynamic_sizes(run, spec.fw_metadata)
 
 
 def _training_call(spec: Any, backward: "_Backward") -> Any:
@@ -100,7 +151,8 @@ def _training_call(spec: Any, backward: "_Backward") -> Any:
         recordings=graph.recordings, otherwise=graph, backward=backward.parts, differentiable=differentiable,
         views=[i for i, info in enumerate(m.output_info) if info.output_type is OutputType.unsafe_view_alias],
         unchecked=m.num_tensors_saved_with_no_vc_check, numbers=m.num_symints_saved_for_bw,
-        detached=spec.indices_of_inps_to_detach, written=m.mutated_graph_handled_indices_seen_by_autograd if spec.aot_config.keep_inference_input_mutations else [],
+        detached=spec.indices_of_inps_to_detach,
+        written=m.mutated_graph_handled_indices_seen_by_autograd if spec.aot_config.keep_inference_input_mutations else [],
         tangents=[f.memory_format if f.memory_format is not None else (tuple(f.size), tuple(f.stride)) for f in formats],
         without_autocast=spec.disable_amp, nondeterministic=m.deterministic is False)
 
