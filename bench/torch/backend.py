@@ -30,6 +30,13 @@ KINDS = ("inference", "training")
 CONTEXT = multiprocessing.get_context("forkserver")
 
 
+def preload(modules: list[str]) -> None:
+    """What the server imports. It sees no other path than that of the environment."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    os.environ["PYTHONPATH"] = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
+    CONTEXT.set_forkserver_preload(["compiled_worker", "shunt_torch", *modules])
+
+
 class Process:
     """Forked from a server that has imported everything."""
 
@@ -126,8 +133,7 @@ def main() -> int:
         os.environ.pop("CXX", None)
         once = os.path.join(folder, "once")
         of_transformers = HAS_TRANSFORMERS and any(m in transformers_models.MODELS for m in names)
-        CONTEXT.set_forkserver_preload(["compiled_worker", "shunt_torch", *(["transformers"] if of_transformers else []),
-                                        *(["torch._inductor.compile_fx"] if not options.quick else [])])
+        preload((["transformers"] if of_transformers else []) + (["torch._inductor.compile_fx"] if not options.quick else []))
         if options.quick or not shutil.which("g++"):
             ways.remove("inductor")
             os.mkdir(once)

@@ -43,7 +43,7 @@ def serve(way: str, cache: str, has_compiler: bool, pipe) -> None:
     try:
         while True:
             pipe.send(worker.answer(pipe.recv()))
-    except EOFError:
+    except (EOFError, BrokenPipeError):  # the driver has ended
         pass
 
 

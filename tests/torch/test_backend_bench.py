@@ -9,7 +9,7 @@ import torch
 
 BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "torch")
 sys.path.insert(0, BENCH)
-from backend import CONTEXT, measure  # noqa: E402
+from backend import measure, preload  # noqa: E402
 from compared import judge, table  # noqa: E402
 from compiled_worker import differing, hide_compilers  # noqa: E402
 from models import MODELS, make_work  # noqa: E402
@@ -18,7 +18,7 @@ WAYS = ["eager", "inductor", "exact", "fast"]
 
 
 def test_one_model_is_measured_without_a_compiler(tmp_path):
-    CONTEXT.set_forkserver_preload(["compiled_worker", "shunt_torch"])
+    preload([])
     result = measure("MLP", "training", ["eager", "aot_eager", "exact"], str(tmp_path), rounds=2)
     assert result["errors"] == {} and result["us"].keys() == {"eager", "aot_eager", "exact"}
     assert 0 < result["compile_s"]["exact"] < 60
