@@ -44,6 +44,15 @@ class Process:
         self.process.wait()
 
 
+def take_turns(processes: list, rounds: int) -> dict[str, list[float]]:
+    """Microseconds of a call by way, one figure a round."""
+    times: dict[str, list[float]] = {p.way: [] for p in processes}
+    for i in range(rounds):
+        for p in processes[i % len(processes):] + processes[:i % len(processes)]:
+            times[p.way].append(p.ask("block")["us"])
+    return times
+
+
 def measure(row: Row, processes: list[Process], rounds: int) -> dict:
     out: dict = {"name": row.name, "title": row.title, "us": {}, "ratio": {}, "errors": {}}
     running = []
@@ -57,10 +66,7 @@ def measure(row: Row, processes: list[Process], rounds: int) -> dict:
             out.setdefault("explain", {})[p.way] = answer["explain"]
     if row.most_recording_us is not None:
         return recorded(row, running, rounds, out)
-    times: dict[str, list[float]] = {p.way: [] for p in running}
-    for i in range(rounds):
-        for p in running[i % len(running):] + running[:i % len(running)]:
-            times[p.way].append(p.ask("block")["us"])
+    times = take_turns(running, rounds)
     for way, us in times.items():
         out["us"][way] = statistics.median(us)
         if way != "eager" and "eager" in times:
@@ -124,7 +130,11 @@ def table(rows: list[Row], results: list[dict], ways: list[str]) -> str:
                 line.append(judged[0] if judged else "not built yet" if way in result["errors"] else "")
         line += [number(result.get(k), ".0f") for k in ("pytorch_percent", "shunt_percent")] + [number(result.get("most"), ".1f")]
         lines.append(line)
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    return aligned(lines)
+
+
+def aligned(lines: list[list[str]]) -> str:
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     return "\n".join("  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))) for line in lines)
 
 

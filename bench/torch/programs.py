@@ -193,27 +193,30 @@ def control() -> Work:
     return Work(ahead, [(torch.randn(1, 4),) for _ in range(BATCHES)], [model])
 
 
-def pendulum() -> Work:
-    """256 damped pendulums, 10 Runge-Kutta steps, and the gradient of their energy with respect to what they are made of."""
-    torch.manual_seed(0)
-    gravity, damping = torch.full((256,), 9.81, requires_grad=True), torch.full((256,), 0.1, requires_grad=True)
+def pendulum_energy(angle, speed, gravity, damping):
+    """The energy of damped pendulums after 10 Runge-Kutta steps."""
     dt = 0.02
 
     def slope(angle, speed):
         return speed, -gravity * torch.sin(angle) - damping * speed
 
-    def energy(angle, speed):
-        for _ in range(10):
-            a1, s1 = slope(angle, speed)
-            a2, s2 = slope(angle + 0.5 * dt * a1, speed + 0.5 * dt * s1)
-            a3, s3 = slope(angle + 0.5 * dt * a2, speed + 0.5 * dt * s2)
-            a4, s4 = slope(angle + dt * a3, speed + dt * s3)
-            angle = angle + dt / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
-            speed = speed + dt / 6 * (s1 + 2 * s2 + 2 * s3 + s4)
-        return (0.5 * speed.square() + gravity * (1 - torch.cos(angle))).sum()
+    for _ in range(10):
+        a1, s1 = slope(angle, speed)
+        a2, s2 = slope(angle + 0.5 * dt * a1, speed + 0.5 * dt * s1)
+        a3, s3 = slope(angle + 0.5 * dt * a2, speed + 0.5 * dt * s2)
+        a4, s4 = slope(angle + dt * a3, speed + dt * s3)
+        angle = angle + dt / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+        speed = speed + dt / 6 * (s1 + 2 * s2 + 2 * s3 + s4)
+    return (0.5 * speed.square() + gravity * (1 - torch.cos(angle))).sum()
+
+
+def pendulum() -> Work:
+    """256 pendulums, and the gradient of their energy with respect to what they are made of."""
+    torch.manual_seed(0)
+    gravity, damping = torch.full((256,), 9.81, requires_grad=True), torch.full((256,), 0.1, requires_grad=True)
 
     def step(angle, speed):
-        return torch.autograd.grad(energy(angle, speed), (gravity, damping))
+        return torch.autograd.grad(pendulum_energy(angle, speed, gravity, damping), (gravity, damping))
 
     return Work(step, [(torch.randn(256), torch.randn(256)) for _ in range(BATCHES)])
 

@@ -43,13 +43,17 @@ class Worker:
             if self.way == "plain":
                 self.step._recordings[0].drop_plan()
             answer["explain"] = self.step.explain()
-        for _ in range(5):  # also finds out how many calls a block has
-            taken = self.run(_MINIMAL_CALLS) / _MINIMAL_CALLS
-        self.calls = max(_MINIMAL_CALLS, round(BLOCK_US / taken))
-        self.run(self.calls)
+        self.size_block()
         if self.way in ("plain", "exact", "fast") and self.step._misses:
             return {"error": self.step._misses[-1]}
         return answer
+
+    def size_block(self) -> None:
+        """Finds out how many calls a block has, and warms up."""
+        for _ in range(5):
+            taken = self.run(_MINIMAL_CALLS) / _MINIMAL_CALLS
+        self.calls = max(_MINIMAL_CALLS, round(BLOCK_US / taken))
+        self.run(self.calls)
 
     def wrapped(self, step):
         if self.way == "eager":
@@ -95,17 +99,19 @@ class Worker:
         taken = cpu_us() - start
         return {"us": taken, "steps": len(step._recordings[0].describe())} if step._recordings else {"error": step.explain()}
 
+    def answer(self, question: str) -> dict:
+        what, *arguments = question.split()
+        try:
+            return getattr(self, what)(*arguments)
+        except Exception as e:  # noqa: BLE001: it is the driver's to report
+            return {"error": f"{type(e).__name__}: {e}"}
+
 
 def main() -> None:
     worker = Worker(sys.argv[1])
     answers, sys.stdout = sys.stdout, sys.stderr  # whatever prints
     for line in sys.stdin:
-        what, *arguments = line.split()
-        try:
-            answer = getattr(worker, what)(*arguments)
-        except Exception as e:  # noqa: BLE001: it is the driver's to report
-            answer = {"error": f"{type(e).__name__}: {e}"}
-        answers.write(json.dumps(answer) + "\n")
+        answers.write(json.dumps(worker.answer(line)) + "\n")
         answers.flush()
 
 

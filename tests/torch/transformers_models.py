@@ -1,4 +1,5 @@
-"""Small models of the package transformers with random weights, for tests of programs written elsewhere: two layers, 32 wide.
+"""Small models of the package transformers with random weights, for tests of programs written elsewhere and for bench/torch: two layers,
+32 wide unless said otherwise.
 
 Their dropout is on in training as their configurations have it, so that draws are compared, too.
 """
@@ -11,31 +12,31 @@ TAKE_MASKS = ("GPT-2", "Llama", "BERT", "T5", "Whisper", "Mamba")
 CASES = [(name, masked) for name in MODELS for masked in ((False, True) if name in TAKE_MASKS else (False,))]
 
 
-def make_model(name: str) -> torch.nn.Module:
-    """The model in training mode; the same weights each time."""
+def make_model(name: str, width: int = 32) -> torch.nn.Module:
+    """The model in training mode; the same weights each time. `width`: a multiple of 32."""
     import transformers as t
 
     torch.manual_seed(1)
     model = {
-        "GPT-2": lambda: t.GPT2LMHeadModel(t.GPT2Config(n_layer=2, n_head=4, n_embd=32, n_positions=32, vocab_size=VOCABULARY, bos_token_id=0,
+        "GPT-2": lambda: t.GPT2LMHeadModel(t.GPT2Config(n_layer=2, n_head=4, n_embd=width, n_positions=32, vocab_size=VOCABULARY, bos_token_id=0,
                                                         eos_token_id=0)),
-        "Llama": lambda: t.LlamaForCausalLM(t.LlamaConfig(num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, hidden_size=32,
-                                                          intermediate_size=64, vocab_size=VOCABULARY, max_position_embeddings=32)),
-        "BERT": lambda: t.BertForMaskedLM(t.BertConfig(num_hidden_layers=2, num_attention_heads=4, hidden_size=32, intermediate_size=64,
+        "Llama": lambda: t.LlamaForCausalLM(t.LlamaConfig(num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, hidden_size=width,
+                                                          intermediate_size=2 * width, vocab_size=VOCABULARY, max_position_embeddings=32)),
+        "BERT": lambda: t.BertForMaskedLM(t.BertConfig(num_hidden_layers=2, num_attention_heads=4, hidden_size=width, intermediate_size=2 * width,
                                                        vocab_size=VOCABULARY, max_position_embeddings=32)),
-        "ViT": lambda: t.ViTForImageClassification(t.ViTConfig(num_hidden_layers=2, num_attention_heads=4, hidden_size=32, intermediate_size=64,
+        "ViT": lambda: t.ViTForImageClassification(t.ViTConfig(num_hidden_layers=2, num_attention_heads=4, hidden_size=width, intermediate_size=2 * width,
                                                                image_size=16, patch_size=4, num_labels=5)),
-        "T5": lambda: t.T5ForConditionalGeneration(t.T5Config(num_layers=2, num_heads=4, d_model=32, d_kv=8, d_ff=64, vocab_size=VOCABULARY,
+        "T5": lambda: t.T5ForConditionalGeneration(t.T5Config(num_layers=2, num_heads=4, d_model=width, d_kv=width // 4, d_ff=2 * width, vocab_size=VOCABULARY,
                                                               decoder_start_token_id=0)),
         "Whisper": lambda: t.WhisperForConditionalGeneration(t.WhisperConfig(
-            encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, d_model=32, encoder_ffn_dim=64,
-            decoder_ffn_dim=64, vocab_size=VOCABULARY, num_mel_bins=8, max_source_positions=12, max_target_positions=32, pad_token_id=0,
+            encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, d_model=width, encoder_ffn_dim=2 * width,
+            decoder_ffn_dim=2 * width, vocab_size=VOCABULARY, num_mel_bins=8, max_source_positions=12, max_target_positions=32, pad_token_id=0,
             bos_token_id=1, eos_token_id=2, decoder_start_token_id=1, begin_suppress_tokens=None, suppress_tokens=None)),
-        "ResNet": lambda: t.ResNetForImageClassification(t.ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic",
+        "ResNet": lambda: t.ResNetForImageClassification(t.ResNetConfig(embedding_size=width // 4, hidden_sizes=[width // 4, width // 2], depths=[1, 1], layer_type="basic",
                                                                         num_labels=5)),
-        "ConvNeXt": lambda: t.ConvNextForImageClassification(t.ConvNextConfig(num_stages=2, hidden_sizes=[16, 32], depths=[1, 1], image_size=32,
+        "ConvNeXt": lambda: t.ConvNextForImageClassification(t.ConvNextConfig(num_stages=2, hidden_sizes=[width // 2, width], depths=[1, 1], image_size=32,
                                                                               num_labels=5)),
-        "Mamba": lambda: t.MambaForCausalLM(t.MambaConfig(num_hidden_layers=2, hidden_size=32, state_size=8, vocab_size=VOCABULARY)),
+        "Mamba": lambda: t.MambaForCausalLM(t.MambaConfig(num_hidden_layers=2, hidden_size=width, state_size=8, vocab_size=VOCABULARY)),
     }[name]()
     return model.train()
 
