@@ -64,7 +64,7 @@ TEST(HostPlanErrors, InputsAreStillDeclaredAfterACallThatThrew) {
   const HostValue x = b.input({.sizes = {3}});
   EXPECT_THROW(b.call("aten::mm", {x, x}), Error);
   const HostValue y = b.input({.sizes = {3}});
-  b.outputInto(b.call("aten::add", {x, y, 2})[0]);
+  b.outputInto(b.call("aten::add.Tensor", {x, y, 2})[0]);
   std::vector<float> left{1, 2, 3}, right{10, 20, 30}, out(3);
   b.compile().run({left.data(), right.data()}, {out.data()});
   EXPECT_EQ(out, (std::vector<float>{21, 42, 63}));
@@ -83,6 +83,7 @@ TEST(HostPlanErrors, InputsConstantsAndOutputs) {
   const HostValue c = b.constant(ones({3}));
   EXPECT_THAT(errorOf([&] { b.input(kThree, c); }), HasSubstr("what it shares memory with is no input"));
   EXPECT_THAT(errorOf([&] { b.call("aten::add_.Tensor", {c, x}); }), HasSubstr("aten::add_.Tensor writes a constant"));
+  b.call("aten::neg", {x});
   EXPECT_THAT(errorOf([&] { b.input(kThree); }), HasSubstr("inputs are declared before the first operator"));
   EXPECT_THAT(errorOf([&] { b.output(HostValue()); }), HasSubstr("the value is None"));
   EXPECT_THAT(errorOf([&] { b.outputInto(x, {0}); }), HasSubstr("several elements"));

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import judging
-import shunt_torch
 from operator_samples import ENTRIES, drawn, forward, function_of, gradients, is_differentiable, samples_of, step_and_calls
+from shunt_torch.graph import graphs
 
 _CALLS = 3  # one is recorded, then the plan and the graph take turns
 _FLOOR = 400  # entries of which a recording is replayed
@@ -33,7 +33,7 @@ def _judge(name, make, function, sample):
     chosen = sample.output_process_fn_grad
     expected = _run(make(function, chosen), call)
     torch._dynamo.reset()
-    before = set(shunt_torch.graph.graphs())
+    before = set(graphs())
     compiled = make(torch.compile(function, backend="shunt", dynamic=False), chosen)
     for i in range(_CALLS):
         try:
@@ -46,7 +46,7 @@ def _judge(name, make, function, sample):
             expected = _run(make(torch.compile(function, backend="aot_eager", dynamic=False), chosen), call)
             what = judging.difference(got, expected, "(result, inputs)")
         assert not what or name.startswith(_NOT_REPRODUCIBLE), f"{name}, {make.__name__}, call {i + 1}: {what}"
-    known = [k for graph in set(shunt_torch.graph.graphs()) - before for k in graph._known.values()]
+    known = [k for graph in set(graphs()) - before for k in graph._known.values()]
     if any(k.recording is not None and k.recording.runs for k in known):
         _replayed.add(name)
 
