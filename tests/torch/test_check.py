@@ -9,6 +9,11 @@ from capturing import check_captured, model_and_optimizer, program, same_as_eage
 from shunt_torch import CheckFailed
 
 
+def version_of(tensor):
+    """An int that no operator gives, read where no recorder looks."""
+    return torch._C.TensorBase._version.__get__(tensor)
+
+
 class Hidden:
     """A value that no guard knows."""
 
@@ -16,7 +21,7 @@ class Hidden:
         self.values = torch.zeros(1)
 
     def read(self):
-        return self.values._version  # an int that no operator gives
+        return version_of(self.values)
 
 
 def reads_what_is_hidden(check):
@@ -131,7 +136,7 @@ def test_versions_and_results_that_are_inputs_are_compared():
     values = torch.zeros(1)
 
     def other(x):
-        return x if values._version == 0 else x.clone()
+        return x if version_of(values) == 0 else x.clone()
 
     captured = shunt_torch.capture(other, check="always")
     x = torch.ones(2)
@@ -144,7 +149,7 @@ def test_versions_and_results_that_are_inputs_are_compared():
     values = torch.zeros(1)
 
     def writes(x):
-        if values._version:
+        if version_of(values):
             x.add_(0)
         x.add_(1)
         return None
