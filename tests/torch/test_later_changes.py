@@ -270,6 +270,7 @@ scaled = Scaled()
 TORCH = {
     "a function": (lambda x: torch.sin(x) * 1, torch, "sin", lambda x: x * 9),
     "a function by two names": (lambda x: torch.nn.functional.relu(x) * 1, F, "relu", lambda x: x * 9),
+    "a function that a module calls": (lambda x: relu(x) * 1, F, "relu", lambda x, inplace=False: x * 9),
     "a function of a module's": (lambda x: F.gelu(x) * 1, F, "gelu", lambda x: x * 9),
     "forward": (lambda x: relu(x) * 1, torch.nn.ReLU, "forward", lambda self, x: x * 9),
     "the call of modules": (lambda x: scaled(x), torch.nn.Module, "_call_impl", lambda self, x: x * 9),

@@ -266,9 +266,11 @@ class Summary:
         self.called = {code.co_name for code in observed._user.values()}  # special methods run without being named
         self.library_called = {code.co_name for code in observed._library.values()}
         self.all_names = set(self.names)
+        self.library_names: Set[str] = set()
         for code in observed._library.values():
-            self.all_names.update(code.co_names)
+            self.library_names.update(code.co_names)
             self.all_names.update(x for x in code.co_consts if isinstance(x, str) and len(x) < 64)
+        self.all_names |= self.library_names
 
     def _open(self, code: types.CodeType, is_open: bool) -> None:
         if is_open and os.path.basename(code.co_filename) not in _HARMLESS:

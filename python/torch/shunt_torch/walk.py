@@ -26,7 +26,7 @@ from .guard import MISSING, Guard, Refusal, is_value, mismatch
 from .observe import Observed
 from .place import MAX_DEPTH, Place
 from .walk_containers import visit_referred
-from .walk_functions import walk_globals
+from .walk_functions import walk_functions_of_torch, walk_globals
 from .walk_instances import walk_instance_names, walk_tensor_classes
 
 __all__ = ["Guard", "MISSING", "Refusal", "Walk", "mismatch", "walk"]
@@ -146,6 +146,7 @@ def walk(roots: List[Tuple[str, object]], observed: Observed) -> Walk:
         w.visit(variable, Place(f"context variable {variable.name}", 0, False))
     walk_globals(w)
     walk_tensor_classes(w)
+    walk_functions_of_torch(w)
     w.run()
     visit_referred(w)
     if not w.seen.called.isdisjoint(("__instancecheck__", "__subclasscheck__")):  # of abc, which a later register() answers otherwise

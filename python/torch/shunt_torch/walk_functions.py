@@ -5,6 +5,8 @@ import sys
 import types
 from typing import Dict, Set, Tuple
 
+import torch
+
 from . import c_calls, origin, replaced, walk_instances
 from .guard import MISSING, type_lookup
 from .place import Place
@@ -238,6 +240,15 @@ def _hold_of_foreign(w, module, name: str, place, is_module: bool = False) -> No
             return
         place = place._replace(optional=place.optional or kind == origin.LIBRARY or not isinstance(value, (type, types.MethodType)))
     w.visit(value, place)
+
+
+def walk_functions_of_torch(w) -> None:
+    """Functions that PyTorch's own code names: of the two modules in which users replace them."""
+    for module in (torch, torch.nn.functional):
+        attributes = vars(module)
+        for name in sorted((w.seen.library_names & attributes.keys()) - replaced.NAMES):
+            if isinstance(attributes[name], (types.FunctionType, types.BuiltinFunctionType)):
+                w.guard_module(attributes, name, attributes[name], f"{module.__name__}.{name}")
 
 
 def walk_python_module(w, module, place) -> None:
