@@ -130,7 +130,7 @@ def test_state_replaced_outside():
 
     # Each time another object, so nothing is ever replayed; the advice is to pass it as an argument.
     captured = same_as_eager(make, drive, max_recordings=2)
-    assert "p.h: expected tensor" in captured._given_up and "Pass what changes as an argument" in captured._given_up
+    assert "p.h: expected a Tensor of float32[2, 4]" in captured._given_up and "pass what changes as an argument" in captured._given_up
 
 
 def test_target_networks_change_places():

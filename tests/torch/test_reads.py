@@ -1,5 +1,7 @@
 """Values that leave tensors: bools read first are guards in the middle of a replay, all others are refused with the line."""
 
+import math
+
 import pytest
 import shunt_torch
 import torch
@@ -343,3 +345,17 @@ def test_dicts_keyed_by_tensors():
     assert "keys of dicts among the arguments" in refusal_of(lambda d: [x * 2 for x in d.values()], {torch.ones(3): torch.ones(3)})
     p = same_as_eager(lambda: program(lambda x: {1: x, "a": x * 2, (1, None): x}), lambda p: [p.step(torch.ones(3)) for _ in range(6)])
     check_captured(p)
+
+
+def test_a_refusal_keeps_no_frames():
+    """In PyTorch's frame that prints a tensor a guard waits for its end, which switches torch.func back on."""
+    one = torch.tensor(1.0)
+    captured = shunt_torch.capture(lambda mean: torch.distributions.Normal(mean, one, validate_args=True).mean * 2)
+    keys = str(torch._C._dispatch_tls_local_exclude_set())
+    for value in (0.0, 0.0, math.nan):
+        try:
+            captured(torch.full((3,), value))
+        except ValueError:
+            pass
+    assert str(torch._C._dispatch_tls_local_exclude_set()) == keys
+    assert torch.func.grad(lambda x: (x * 2).sum())(torch.ones(2)).tolist() == [2, 2]

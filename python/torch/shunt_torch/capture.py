@@ -166,8 +166,8 @@ class Captured:
             with self._observed.watching():
                 return self._run(args, kwargs)
         if len(self._recordings) >= self._max:
-            advice = ("to optimisers a tensor lr with fused=True (SGD, Adam, AdamW, Adagrad)" if "param_groups" in self._misses[-1]
-                      else "pass numbers that change as tensors, or raise max_recordings where few sizes and values recur")
+            advice = ("to optimisers pass a tensor lr with fused=True (SGD, Adam, AdamW, Adagrad)" if "param_groups" in self._misses[-1]
+                      else "pass what changes as an argument, numbers as tensors, or copy_() into a tensor that stays")
             self._give_up(f"it was recorded {self._max} times (max_recordings), and no recording fits; the last guard that failed: "
                           f"{self._misses[-1]}: {advice}")
             return self._run(args, kwargs)

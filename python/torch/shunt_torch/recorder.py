@@ -369,8 +369,12 @@ def is_plain(tensor: torch.Tensor) -> bool:
 
 
 def _refusal_of(error: Exception, func: Any) -> Refused:
-    # An error of ours must not be one of the user's call, which goes on.
-    return error if isinstance(error, Refused) else Refused(f"{func} can't be recorded ({type(error).__name__}: {error})", user_line())
+    # An error of ours must not be one of the user's call, which goes on. Its traceback would keep alive the frames of that call, and
+    # what in them waits for its end, as guards of dispatch keys do.
+    if not isinstance(error, Refused):
+        return Refused(f"{func} can't be recorded ({type(error).__name__}: {error})", user_line())
+    error.__context__ = None
+    return error.with_traceback(None)
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:

@@ -44,7 +44,9 @@ def _is_standard(filename: str) -> bool:
 
 
 def shortened(value: Any) -> str:
-    """What repr() says of a value, in one line of at most 80 characters."""
+    """What repr() says of a value, in one line of at most 80 characters; of a tensor what it is."""
+    if isinstance(value, torch.Tensor):
+        return f"a {type(value).__name__} of {str(value.dtype)[6:]}{list(value.shape)}"
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else text[:77] + "..."
 

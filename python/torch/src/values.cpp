@@ -55,8 +55,6 @@ bool isEqual(PyObject* a, PyObject* b) {
   return same == 1;
 }
 
-size_t combine(size_t h, size_t more) { return h * 1000003 ^ more; }
-
 size_t bitsOf(double x) {
   uint64_t bits = 0;
   std::memcpy(&bits, &x, sizeof bits);
@@ -117,30 +115,6 @@ bool hasPlainHash(PyObject* o) {
     return true;
   }
   return isValueType(type) || type->tp_hash == PyBaseObject_Type.tp_hash;
-}
-
-size_t identityHash(PyObject* o) {
-  PyTypeObject* const type = Py_TYPE(o);
-  if (!isValue(o)) return std::hash<PyObject*>()(o);
-  if (type == &PyFloat_Type) return bitsOf(PyFloat_AS_DOUBLE(o));
-  if (type == &PyComplex_Type) {
-    const Py_complex x = PyComplex_AsCComplex(o);
-    return combine(bitsOf(x.real), bitsOf(x.imag));
-  }
-  if (type == &PyTuple_Type) {
-    size_t h = 1;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) h = combine(h, identityHash(PyTuple_GET_ITEM(o, i)));
-    return h;
-  }
-  if (type == &PySlice_Type) {
-    size_t h = 2;
-    for (PyObject* e : elementsOf(o)) h = combine(h, identityHash(e));
-    return h;
-  }
-  if (!isValueType(type)) return std::hash<PyObject*>()(o);  // an enum's member
-  const Py_hash_t h = PyObject_Hash(o);
-  if (h == -1) PyErr_Clear();
-  return static_cast<size_t>(h);
 }
 
 bool hasAttributes(PyObject* o) {

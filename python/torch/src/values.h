@@ -18,9 +18,6 @@ bool isSameValue(PyObject* a, PyObject* b);
 /// Whether hashing it, and comparing it with its like, run no code of the user's.
 bool hasPlainHash(PyObject* o);
 
-/// Equal for what isValue and isSameValue make the same.
-size_t identityHash(PyObject* o);
-
 /// Whether attributes of an object were set, which code may read.
 bool hasAttributes(PyObject* o);
 
