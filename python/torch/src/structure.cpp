@@ -64,8 +64,7 @@ size_t Arguments::number(PyObject* container) {
 
 Arguments::Node Arguments::build(const std::string& path, const py::handle& o, const py::function& is_value,
                                  size_t depth) {
-  if (depth > kMaxDepth)
-    throw py::value_error("arguments are nested more than " + std::to_string(kMaxDepth) + " deep");
+  if (depth > kMaxDepth) throw py::value_error("arguments are nested more than " + std::to_string(kMaxDepth) + " deep");
   if (++elements_ > kMaxElements)
     throw py::value_error("arguments have more than " + std::to_string(kMaxElements) + " elements");
   const auto type = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(Py_TYPE(o.ptr())));
