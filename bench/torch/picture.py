@@ -40,5 +40,6 @@ def draw(about: str, rows: list[dict]) -> str:
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:.0f}" '
             'font-family="Inter, Helvetica Neue, Helvetica, Arial, sans-serif">\n<rect width="100%" height="100%" fill="#ffffff"/>\n'
             + _text(_MARGIN, 38, 20, 'font-weight="600" fill="#111"', "What a step of a PyTorch program costs, captured")
-            + _text(_MARGIN, 62, 13, 'xml:space="preserve" fill="#444"', legend + '<tspan fill="#777">bars: time relative to eager’s</tspan>')
+            + _text(_MARGIN, 62, 13, 'xml:space="preserve" fill="#444"',
+                    legend + '<tspan fill="#777">bars: time relative to eager’s</tspan>')
             + body + _text(_MARGIN, height - 16, 10.5, 'fill="#888"', escape(about)) + "</svg>\n")

@@ -12,7 +12,8 @@ def explain(captured: Any = None) -> str:
     if captured is not None:
         return captured.explain()
     graph = sys.modules.get("shunt_torch.graph")  # there since the first is compiled
-    return "\n".join(g.explain() for g in (graph.graphs() if graph is not None else [])) or "nothing is compiled by torch.compile(backend=\"shunt\")"
+    graphs = graph.graphs() if graph is not None else []
+    return "\n".join(g.explain() for g in graphs) or "nothing is compiled by torch.compile(backend=\"shunt\")"
 
 
 def explain_captured(captured: Any) -> str:
@@ -22,7 +23,8 @@ def explain_captured(captured: Any) -> str:
         call = captured._facts[id(recording)]
         steps = recording.describe()
         kinds = Counter(kind for kind, _, _ in steps)
-        lines.append(f"recording {n + 1}: {kinds['fused']} operators fused, {kinds['host']} of PyTorch's, {kinds['view']} views that need no call, "
+        lines.append(f"recording {n + 1}: {kinds['fused']} operators fused, {kinds['host']} of PyTorch's, "
+                     f"{kinds['view']} views that need no call, "
                      f"{kinds['assign']} assignments of grads, "
                      f"{len(call.paths)} inputs, {len(call.walked.guards)} guards; {recording.runs} replays, "
                      f"{recording.abandoned} abandoned by a value that was read")

@@ -247,5 +247,10 @@ def graphs() -> list[Graph]:
 
 
 def _sizes(args: list) -> tuple:
-    return tuple([(a.shape, a.stride()) if isinstance(a, torch.Tensor) and a.layout is torch.strided else a if type(a) in (int, float, bool) else None
-                  for a in args])
+    return tuple(map(_size_of, args))
+
+
+def _size_of(x: Any) -> Any:
+    if isinstance(x, torch.Tensor) and x.layout is torch.strided:
+        return x.shape, x.stride()
+    return x if type(x) in (int, float, bool) else None

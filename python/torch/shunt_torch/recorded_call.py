@@ -118,7 +118,8 @@ class RecordedCall:
         self.recording = _C.Recording(arguments, self.state, captured, grad_of)
         tensors = [t for _, t in self.inputs]
         if not self.recording.look(tensors, self.history):
-            raise Refused("the memory of two inputs overlaps in storages that PyTorch takes for different ones, as from_numpy() makes them: "
+            raise Refused("the memory of two inputs overlaps in storages that PyTorch takes for different ones, as from_numpy() makes "
+                          "them: "
                           "make them views of one tensor")
         self.recorder = Recorder(self.recording.program, self.inputs)
         self.copies = _C.copy_inputs(tensors)
@@ -270,8 +271,8 @@ class RecordedCall:
                 return
             if not last:
                 gc.collect()
-        raise Refused("a tensor that the call made, or a view of one from outside, outlives it in a place that can't be named: return it, and "
-                      "detach() results whose graph holds it")
+        raise Refused("a tensor that the call made, or a view of one from outside, outlives it in a place that can't be named: return it, "
+                      "and detach() results whose graph holds it")
 
     def _expected_uses(self, handle: Any, explained: Any) -> int:
         # The handles themselves: the recorder's, and of an input's storage one more.
@@ -296,7 +297,8 @@ class RecordedCall:
 
     def _difference(self, results: Results, copies: list, plain: bool) -> str:
         after = torch.default_generator.get_state()
-        (complete, *replayed), drawn = self._on_generator(lambda: (self.recording.replay(copies, plain), torch.default_generator.get_state()))
+        (complete, *replayed), drawn = self._on_generator(
+            lambda: (self.recording.replay(copies, plain), torch.default_generator.get_state()))
         if not complete:
             return "a value that was read is another one"
         # A call that draws nothing leaves the generator alone, and so does its replay, but other threads need not.
