@@ -11,7 +11,6 @@ grads are compared with its own: bits in exact mode, else within a tolerance.
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import os
@@ -23,7 +22,7 @@ import tempfile
 import torch
 
 from compared import REFERENCE, judge, table
-from measure import take_turns
+from measure import options_of, take_turns
 from models import HAS_TRANSFORMERS, MODELS, transformers_models
 
 KINDS = ("inference", "training")
@@ -115,15 +114,8 @@ def write(out: str, about: str, results: list[dict]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--bars", action="store_true")
-    parser.add_argument("--out", required=True)
-    parser.add_argument("models", nargs="*")
-    options = parser.parse_args()
-    if unknown := set(options.models) - set(MODELS):
-        parser.error(f"there is no model {', '.join(sorted(unknown))}; there are: {' '.join(MODELS)}")
-    names = [m for m in MODELS if not options.models or m in options.models]
+    options = options_of("model", MODELS)
+    names = options.names
     not_run = [] if HAS_TRANSFORMERS else [m for m in names if m in transformers_models.MODELS]
     ways = ["eager", REFERENCE, "inductor", "exact", "fast"]
     about = f"PyTorch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}, one thread, CPU time, medians"

@@ -13,7 +13,7 @@ import shutil
 import statistics
 import subprocess
 import sys
-from typing import Optional
+from typing import Iterable, Optional
 
 import torch
 
@@ -21,7 +21,6 @@ from picture import draw
 from rows import ROWS, Row
 
 TITLES = {"plain": "boxed calls", "exact": "exact", "fast": "fast", "inductor": "inductor"}
-WAIT_S = {"program": 900}  # torch.compile
 
 
 class Process:
@@ -138,16 +137,23 @@ def aligned(lines: list[list[str]]) -> str:
     return "\n".join("  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))) for line in lines)
 
 
-def main() -> int:
+def options_of(what: str, known: Iterable[str]) -> argparse.Namespace:
+    """Those of run: `names` has the rows or models of `known` that were asked for, or all."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--bars", action="store_true")
     parser.add_argument("--out", required=True)
-    parser.add_argument("rows", nargs="*")
-    options = parser.parse_args()
-    if unknown := set(options.rows) - {r.name for r in ROWS}:
-        parser.error(f"there is no row {', '.join(sorted(unknown))}; there are: {' '.join(r.name for r in ROWS)}")
-    rows = [r for r in ROWS if not options.rows or r.name in options.rows]
+    parser.add_argument("names", nargs="*", metavar=what)
+    options, known = parser.parse_args(), list(known)
+    if unknown := set(options.names) - set(known):
+        parser.error(f"there is no {what} {', '.join(sorted(unknown))}; there are: {' '.join(known)}")
+    options.names = [name for name in known if not options.names or name in options.names]
+    return options
+
+
+def main() -> int:
+    options = options_of("row", (r.name for r in ROWS))
+    rows = [r for r in ROWS if r.name in options.names]
     ways = ["eager", "plain", "exact", "fast"]
     if not options.quick and shutil.which("g++"):
         ways.append("inductor")

@@ -45,6 +45,18 @@ def model_and_optimizer(**options):
     return p
 
 
+def regression(model, optimizer):
+    """A training step of a model."""
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
 def same_as_eager(make, drive, **options):
     """Runs `drive(make())` twice, with `step` of what make() gives captured and not. Its results, any structure of tensors, have to be
     the same to the bit, and so has the generator. Returns the captured step."""

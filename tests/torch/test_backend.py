@@ -1,6 +1,5 @@
 """torch.compile(backend="shunt"): eager's bits for sizes that change, mutation and aliasing; refusals and slow plans cost nothing."""
 
-import gc
 import os
 import subprocess
 import sys
@@ -9,23 +8,14 @@ import time
 
 import pytest
 import torch
+from compiling import CALLS, fresh  # noqa: F401: a fixture
 from judging import copy_of, difference
 
 import shunt_torch
 from shunt_torch import graph as graph_module
 from shunt_torch.graph import graphs
 
-CALLS = 14  # past the measuring of plans
-
-
-@pytest.fixture(autouse=True)
-def fresh(monkeypatch):
-    monkeypatch.setattr(graph_module, "_CLOSE", 1)  # measured calls don't depend on the machine
-    torch._dynamo.reset()
-    gc.collect()  # graphs of the test before
-    torch.manual_seed(0)
-    with torch._functorch.config.patch(enable_autograd_cache=False):
-        yield
+pytestmark = pytest.mark.usefixtures("fresh")
 
 
 def same_as_eager(make, calls, backward=False, **options):
@@ -51,10 +41,6 @@ def recordings():
 
 def replays():
     return sum(k.recording.runs for k in recordings() if k.recording is not None)
-
-
-def of_module(module):
-    return lambda: module
 
 
 def test_it_is_registered():

@@ -4,6 +4,7 @@ import time
 
 import pytest
 import torch
+from capturing import regression
 from torch import nn
 
 from shunt_torch import capture
@@ -12,15 +13,7 @@ from shunt_torch import capture
 def trained(optimizer, numerics="exact", width=16):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
-    update = optimizer(model.parameters())
-
-    def step(x, y):
-        update.zero_grad()
-        loss = nn.functional.mse_loss(model(x), y)
-        loss.backward()
-        update.step()
-        return loss
-
+    step = regression(model, optimizer(model.parameters()))
     return model, capture(step, check="never", numerics=numerics), step
 
 

@@ -112,3 +112,12 @@ def test_objects_without_a_dict():
         for _ in range(6):
             assert scale.scaled(X).tolist() == (X * weight).tolist()
     assert recordings(Slots.scaled) == 2
+
+
+def test_attributes_of_a_captured_module():
+    """Its parameters, and whether it trains, are the module's."""
+    model = torch.nn.Linear(2, 3)
+    captured = shunt_torch.capture(model)
+    assert list(captured.parameters()) == list(model.parameters()) and not captured.eval().training and not captured.training
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        captured.nothing

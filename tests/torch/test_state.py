@@ -367,3 +367,13 @@ def test_methods():
     for i in range(16):
         assert agents[i % 2].act(torch.ones(2)).tolist() == [i % 2 + 1.0] * 2
     assert [recordings(agent.act) for agent in agents] == [1, 1] and recordings(Agent.act) == 0
+
+
+def test_what_a_call_adds_to_a_dict_is_named():
+    seen = {"a": 1}
+
+    def step(x):
+        seen["b" * len(seen)] = 2
+        return x * 2
+
+    assert "the call changes keys of seen, adds 'b" in refusal_of(step, torch.ones(2), calls=8)

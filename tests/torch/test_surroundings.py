@@ -45,10 +45,6 @@ def profiled():
     return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
 
 
-def conv_precision(value):
-    torch.backends.mkldnn.conv.fp32_precision = value
-
-
 MODES = {
     "no_grad": torch.no_grad,
     "inference_mode": torch.inference_mode,
@@ -235,3 +231,18 @@ def test_warnings_are_the_function_s():
     (warning,) = seen
     assert warning.filename == __file__
     assert "runs as it does without capture" in str(warning.message)
+
+
+@pytest.mark.parametrize("operators", ["conv", "rnn"])
+def test_precision_of_onednn(operators):
+    captured = shunt_torch.capture(lambda x: x * 2)
+    for _ in range(5):
+        captured(torch.ones(2))
+    settings = getattr(torch.backends.mkldnn, operators)
+    before = settings.fp32_precision
+    settings.fp32_precision = "bf16"
+    try:
+        captured(torch.ones(2))
+    finally:
+        settings.fp32_precision = before
+    assert captured._misses[-1].startswith("oneDNN's"), captured.explain()

@@ -1,38 +1,17 @@
 """torch.compile(backend="shunt") in training: one node in autograd's graph that behaves as eager's do, and AOTAutograd's where it can't."""
 
-import gc
 import threading
 import warnings
 
 import pytest
 import torch
+from compiling import CALLS, fresh, mine  # noqa: F401: a fixture
 from judging import copy_of, difference
 
 import shunt_torch
-from shunt_torch import graph as graph_module
-from shunt_torch.graph import graphs
 from shunt_torch.training import _innermost
 
-CALLS = 14  # past the measuring of plans
-
-
-@pytest.fixture(autouse=True)
-def fresh(monkeypatch):
-    monkeypatch.setattr(graph_module, "_CLOSE", 1)  # measured calls don't depend on the machine
-    torch._dynamo.reset()
-    gc.collect()  # graphs of the test before
-    torch.manual_seed(0)
-    older[:] = graphs()
-    with torch._functorch.config.patch(enable_autograd_cache=False):
-        yield
-    older.clear()
-
-
-older: list = []  # graphs of tests before, which Dynamo keeps where a function has breaks
-
-
-def mine():
-    return [g for g in graphs() if g not in older]
+pytestmark = pytest.mark.usefixtures("fresh")
 
 
 def compiled(f, **options):

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from capturing import regression
 from torch import nn
 
 from shunt_torch import capture
@@ -23,15 +24,7 @@ def training(name, dtype):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 3)).to(dtype)
     update = OPTIMIZERS[name](model.parameters())
-
-    def step(x, y):
-        update.zero_grad()
-        loss = nn.functional.mse_loss(model(x), y)
-        loss.backward()
-        update.step()
-        return loss
-
-    return model, update, step
+    return model, update, regression(model, update)
 
 
 def fused(captured):

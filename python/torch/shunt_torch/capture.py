@@ -43,6 +43,7 @@ class Captured:
         self._numerics = numerics
         self._lock = threading.Lock()
         self._made_by: Optional["Captured"] = None  # of a method of one object: the class's
+        self._key = f"_shunt_torch {getattr(function, '__qualname__', '')}"  # under which objects keep theirs
         self._holder = 0  # the thread that records or checks
         self._beside: set = set()  # calls of the function by other threads meanwhile
         self._besides = 0  # all that have begun
@@ -82,13 +83,12 @@ class Captured:
         attributes = getattr(instance, "__dict__", None)
         if type(attributes) is not dict:
             return types.MethodType(self, instance)
-        key = f"_shunt_torch {getattr(self._function, '__qualname__', '')}"
-        bound = attributes.get(key)
+        bound = attributes.get(self._key)
         # An object that was copied has another one's.
         if type(bound) is not Captured or bound._made_by is not self or bound._function.__self__ is not instance:
             bound = Captured(types.MethodType(self._function, instance), self._numerics, self._check, self._max, self._hooks, self._name)
             bound._made_by = self
-            attributes[key] = bound
+            attributes[self._key] = bound
         return bound
 
     def reset(self) -> None:

@@ -216,7 +216,7 @@ class RecordedCall:
             return
         guard = self.walked.guards[failed]
         values = mismatch(guard)
-        change = f" from {_short(values[0])} to {_short(values[1])}" if values else ""
+        change = _change(guard.kind, *values) if values else ""
         raise Refused(f"the call changes {guard.path}{change}, which a replay wouldn't", retry=True)
 
     def _compare_inputs(self, args: tuple, kwargs: dict) -> None:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/SmallVector.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <string>
@@ -42,7 +43,7 @@ class Arguments {
   /// What a comparison has met so far.
   struct Met {
     std::vector<PyObject*>& tensors;
-    std::vector<PyObject*> containers = {};
+    c10::SmallVector<PyObject*, 8> containers = {};
     PyObject* at = nullptr;  // what differs
   };
   Node build(const std::string& path, const py::handle& object, const py::function& is_value, size_t depth);
