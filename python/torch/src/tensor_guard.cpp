@@ -82,8 +82,7 @@ bool TensorGuard::holds(PyObject* o) const {
   if (Py_TYPE(o) != type_) return false;
   const at::Tensor& t = unpack(o);
   if (t.key_set() != keys_ || t.scalar_type() != dtype_ || !t.sizes().equals(sizes_) || !t.strides().equals(strides_) ||
-      (t.storage_offset() != offset_ && !any_offset_) ||
-      (least_bytes_ != 0 && t.storage().nbytes() < least_bytes_))
+      (t.storage_offset() != offset_ && !any_offset_) || (least_bytes_ != 0 && t.storage().nbytes() < least_bytes_))
     return false;
   if (!history_) return true;
   const torch::autograd::AutogradMeta* meta = torch::autograd::impl::get_autograd_meta(t);
