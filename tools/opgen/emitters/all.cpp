@@ -19,6 +19,7 @@ void emitAll(const Dictionary& dictionary, const Derivatives& derivatives, const
   emitAutograd(dictionary, out, registrations);
   emitAutocast(rules, out, registrations);
   emitBatching(batching, out);
+  emitPython(dictionary, out);
   emitRegistrations(dictionary, out, registrations);
 }
 

@@ -39,6 +39,8 @@ void emitAutocast(const std::vector<AutocastRule>& rules, const Output& out, Reg
 void emitBatching(const BatchRules& rules, const Output& out);
 /// generated/registrations.cpp (the one static initialiser), register_N.cpp, wrappers.h
 void emitRegistrations(const Dictionary& dictionary, const Output& out, const Registrations& registrations);
+/// generated/python/table.cpp, invoke_N.cpp
+void emitPython(const Dictionary& dictionary, const Output& out);
 
 /// Everything above.
 void emitAll(const Dictionary& dictionary, const Derivatives& derivatives, const std::vector<AutocastRule>& rules,
