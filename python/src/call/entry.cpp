@@ -35,7 +35,7 @@ PyTypeObject* resultType(const char* name, const FunctionSchema& schema) {
 
 Overload makeOverload(const OverloadSource& source, const char* name, bool is_method) {
   const FunctionSchema& schema = OperatorHandle(*source.op).schema();
-  Overload o{&source, Signature(schema, is_method)};
+  Overload o{&source, Signature(schema, name, is_method)};
   o.result_type = resultType(name, schema);
   return o;
 }

@@ -107,10 +107,11 @@ std::string defaultText(const Parameter& p) {
 
 }  // namespace
 
-Signature::Signature(const FunctionSchema& schema, bool method) : is_method(method) {
+Signature::Signature(const FunctionSchema& schema, const char* function, bool method) : is_method(method) {
   const auto& arguments = schema.arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
     Parameter p = makeParameter(arguments[i], method);
+    p.function = function;
     const bool is_self = method && arguments[i].name == "self";
     if (is_self) self_index = i;
     if (p.is_out) {
