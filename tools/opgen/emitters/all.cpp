@@ -3,7 +3,7 @@
 namespace opgen {
 
 void emitAll(const Dictionary& dictionary, const Derivatives& derivatives, const std::vector<AutocastRule>& rules,
-             const BatchRules& batching, const Output& out) {
+             const BatchRules& batching, const Docs& docs, const Output& out) {
   emitDeclarations(dictionary, out);
   emitOperatorList(dictionary, out);
   emitPublicApi(dictionary, out);
@@ -19,6 +19,8 @@ void emitAll(const Dictionary& dictionary, const Derivatives& derivatives, const
   emitAutograd(dictionary, out, registrations);
   emitAutocast(rules, out, registrations);
   emitBatching(batching, out);
+  emitPythonDocs(dictionary, docs, out);
+  emitPythonStubs(dictionary, docs, out);
   emitRegistrations(dictionary, out, registrations);
 }
 
