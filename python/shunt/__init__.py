@@ -15,5 +15,6 @@ from shunt.autograd import enable_grad, inference_mode, no_grad, set_grad_enable
 from shunt._random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
 from shunt import autograd
+from shunt._as_torch import as_torch
 
 __version__ = _C.__version__
