@@ -15,5 +15,6 @@ inline constexpr size_t kAutogradShards = 16;
 inline constexpr size_t kFunctorShards = 13;
 inline constexpr size_t kNodeShards = 4;
 inline constexpr size_t kRegisterShards = 4;
+inline constexpr size_t kPythonShards = 4;
 
 }  // namespace opgen

@@ -1,0 +1,19 @@
+"""Shunt: tensors with PyTorch's names and semantics, whose operators are compiled while the program runs.
+
+    import shunt
+    x = shunt.randn(3, 4, requires_grad=True)
+    y = (x * 2).relu().sum()
+    y.backward()
+    print(x.grad)
+"""
+
+from shunt import _C
+from shunt._C import *  # noqa: F403  dtypes, device, Size, Generator
+from shunt._tensor import Tensor
+from shunt._operators import *  # noqa: F403  the dictionary's functions
+from shunt.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
+from shunt._random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+
+from shunt import autograd
+
+__version__ = _C.__version__

@@ -1,0 +1,63 @@
+"""backward and grad."""
+
+from shunt._C import TensorBase, _run_backward
+
+
+def _as_tuple(tensors, name):
+    if isinstance(tensors, TensorBase):
+        return (tensors,)
+    if isinstance(tensors, (tuple, list)):
+        return tuple(tensors)
+    try:
+        return tuple(tensors)
+    except TypeError:
+        raise TypeError(f"{name}: expected a Tensor or a sequence of Tensors, got {type(tensors).__name__}") from None
+
+
+def _gradients(given, outputs):
+    if given is None:
+        return (None,) * len(outputs)
+    if isinstance(given, TensorBase):
+        return (given,)
+    return tuple(given)
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+    """Adds the gradients of the sum of `tensors` to `grad` of the leaves they were computed from.
+
+    Args:
+        tensors: a Tensor or a sequence of Tensors.
+        grad_tensors: their gradients, of the same shapes; None where a tensor has one element (1 then).
+        retain_graph: whether the graph may be used again; create_graph by default.
+        create_graph: whether the gradients can be differentiated in turn.
+        inputs: tensors whose grad is to be changed; all leaves by default.
+    """
+    outputs = _as_tuple(tensors, "backward")
+    wanted = () if inputs is None else _as_tuple(inputs, "backward")
+    if inputs is not None and not wanted:
+        raise RuntimeError("'inputs' argument to 'backward' cannot be empty.")
+    _run_backward(outputs, _gradients(grad_tensors, outputs),
+                  create_graph if retain_graph is None else retain_graph, create_graph, wanted, True, True)
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
+         is_grads_batched=False, materialize_grads=False):
+    """The gradients of the sum of `outputs` with respect to `inputs`, as a tuple. No `grad` is changed.
+
+    Args:
+        outputs, inputs: a Tensor or a sequence of Tensors.
+        grad_outputs: gradients of `outputs`, of the same shapes; None where an output has one element (1 then).
+        retain_graph: whether the graph may be used again; create_graph by default.
+        create_graph: whether the gradients can be differentiated in turn.
+        allow_unused: whether None may be returned for inputs that outputs don't depend on; else RuntimeError.
+        materialize_grads: zeros instead of None.
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    tensors, wanted = _as_tuple(outputs, "grad"), _as_tuple(inputs, "grad")
+    result = _run_backward(tensors, _gradients(grad_outputs, tensors), create_graph if retain_graph is None else retain_graph,
+                           create_graph, wanted, bool(allow_unused) or materialize_grads, False)
+    if materialize_grads:
+        from shunt import zeros_like
+        result = tuple(zeros_like(i) if g is None else g for g, i in zip(result, wanted))
+    return result

@@ -1,0 +1,34 @@
+#include "python/src/base/python.h"
+
+namespace shunt::python {
+
+bool isInterpreterAlive() {
+#if PY_VERSION_HEX >= 0x030d0000
+  return Py_IsInitialized() != 0 && Py_IsFinalizing() == 0;
+#else
+  return Py_IsInitialized() != 0 && _Py_IsFinalizing() == 0;
+#endif
+}
+
+PythonError::PythonError() { PyErr_Fetch(&type_, &value_, &traceback_); }
+
+PythonError::PythonError(const PythonError& o) : type_(o.type_), value_(o.value_), traceback_(o.traceback_) {
+  const Gil gil;
+  Py_XINCREF(type_);
+  Py_XINCREF(value_);
+  Py_XINCREF(traceback_);
+}
+
+PythonError::~PythonError() {
+  if (!isInterpreterAlive()) return;
+  const Gil gil;
+  Py_XDECREF(type_);
+  Py_XDECREF(value_);
+  Py_XDECREF(traceback_);
+}
+
+void PythonError::restore() const {
+  PyErr_Restore(Py_XNewRef(type_), Py_XNewRef(value_), Py_XNewRef(traceback_));
+}
+
+}  // namespace shunt::python

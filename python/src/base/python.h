@@ -1,0 +1,98 @@
+// Python's C interface, and what the whole binding uses of it: owned references, the lock, errors in flight.
+//
+// Everything here is for threads that hold the interpreter's lock, unless it says otherwise.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <cstdint>
+#include <exception>
+#include <utility>
+
+namespace shunt::python {
+
+/// An owned reference to a Python object, or none.
+class Ref {
+ public:
+  Ref() = default;
+  /// Takes a reference over. Functions of Python that return null have set an error: see check().
+  static Ref steal(PyObject* owned) { return Ref(owned); }
+  static Ref borrow(PyObject* object) { return Ref(Py_XNewRef(object)); }
+  Ref(const Ref& o) : object_(Py_XNewRef(o.object_)) {}
+  Ref(Ref&& o) noexcept : object_(std::exchange(o.object_, nullptr)) {}
+  Ref& operator=(Ref o) noexcept {
+    std::swap(object_, o.object_);
+    return *this;
+  }
+  ~Ref() { Py_XDECREF(object_); }
+
+  PyObject* get() const { return object_; }
+  PyObject* release() { return std::exchange(object_, nullptr); }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  explicit Ref(PyObject* owned) : object_(owned) {}
+  PyObject* object_ = nullptr;
+};
+
+/// Holds the interpreter's lock for a scope, on any thread, whether it has it already or not.
+class Gil {
+ public:
+  Gil() : state_(PyGILState_Ensure()) {}
+  ~Gil() { PyGILState_Release(state_); }
+  Gil(const Gil&) = delete;
+  Gil& operator=(const Gil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+/// Releases the lock for a scope, if told so.
+class WithoutGil {
+ public:
+  explicit WithoutGil(bool release = true) : state_(release ? PyEval_SaveThread() : nullptr) {}
+  ~WithoutGil() {
+    if (state_ != nullptr) PyEval_RestoreThread(state_);
+  }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+/// A Python exception on its way through C++: what a handler, hook or function of Python's raised comes out as it was.
+/// May be copied and destroyed by threads without the lock.
+class PythonError : public std::exception {
+ public:
+  /// Takes the error that is set on this thread.
+  PythonError();
+  PythonError(const PythonError& o);
+  PythonError& operator=(const PythonError&) = delete;
+  ~PythonError() override;
+  /// "ValueError: ..." for logs; the exception itself is what restore() gives back.
+  const char* what() const noexcept override { return "an exception of Python"; }
+  /// Sets it as the thread's current error.
+  void restore() const;
+
+ private:
+  PyObject *type_, *value_, *traceback_;
+};
+
+/// Whether the interpreter still runs: objects can't be touched once it has ended.
+bool isInterpreterAlive();
+
+/// Throws PythonError for the null that a function of Python's returned.
+inline PyObject* check(PyObject* result) {
+  if (result == nullptr) [[unlikely]]
+    throw PythonError();
+  return result;
+}
+inline void checkStatus(int status) {
+  if (status < 0) [[unlikely]]
+    throw PythonError();
+}
+inline Ref owned(PyObject* result) { return Ref::steal(check(result)); }
+
+}  // namespace shunt::python

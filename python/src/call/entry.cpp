@@ -1,0 +1,136 @@
+#include "python/src/call/entry.h"
+
+#include "python/src/base/errors.h"
+#include "python/src/call/parse.h"
+#include "python/src/dispatch/torch_function.h"
+#include "python/src/types/constants.h"
+#include "python/src/types/tensor.h"
+
+#include <shunt/core/tls.h>
+
+#include <cstring>
+#include <deque>
+#include <unordered_map>
+
+namespace shunt::python {
+
+namespace {
+
+/// A class of tuples with the names of the results: shunt.return_types.max.
+PyTypeObject* resultType(const char* name, const FunctionSchema& schema) {
+  const auto& returns = schema.returns();
+  if (returns.size() < 2 || returns[0].name.empty() || schema.operator_name().baseName().starts_with('_')) return nullptr;
+  // Python keeps pointers to the texts.
+  static std::deque<std::string> texts;
+  std::vector<PyStructSequence_Field> fields;
+  for (const Argument& r : returns) {
+    if (r.name.empty()) return nullptr;
+    fields.push_back({texts.emplace_back(r.name).c_str(), nullptr});
+  }
+  fields.push_back({nullptr, nullptr});
+  PyStructSequence_Desc description{texts.emplace_back(std::string("shunt.return_types.") + name).c_str(), nullptr,
+                                    fields.data(), static_cast<int>(returns.size())};
+  return reinterpret_cast<PyTypeObject*>(check(reinterpret_cast<PyObject*>(PyStructSequence_NewType(&description))));
+}
+
+Overload makeOverload(const OverloadSource& source, const char* name, bool is_method) {
+  const FunctionSchema& schema = OperatorHandle(*source.op).schema();
+  Overload o{&source, Signature(schema, is_method)};
+  o.result_type = resultType(name, schema);
+  return o;
+}
+
+std::deque<Entry>& entries() {
+  static std::deque<Entry>& all = *[] {
+    auto* list = new std::deque<Entry>();
+    for (size_t i = 0; i < num_entries; ++i) list->emplace_back(entry_sources[i]);
+    return list;
+  }();
+  return all;
+}
+
+/// Whether somebody looks at the call: a mode, a wrapper, or a graph. Who looks sees PyTorch's operator, which for
+/// `x + 1` is add.Tensor with the number as a tensor; for all others the form with the number does the same for less.
+bool isLookedAt(const Overload& o, PyObject* const* slots) {
+  if (detail::underMode()) return true;
+  const bool records = GradMode::is_enabled();
+  for (size_t i = 0; i < o.signature.parameters.size(); ++i) {
+    if (slots[i] == nullptr || o.signature.parameters[i].kind != Kind::kTensor || !isTensor(slots[i])) continue;
+    const Tensor& t = tensorOf(slots[i]);
+    if ((records && t.requires_grad()) || t.key_set().has(Functionality::Python)) return true;
+  }
+  return false;
+}
+
+PyObject* invokeTensorForm(const Overload& o, PyObject* const* slots) {
+  PyObject* moved[kMaxParameters];
+  const size_t n = o.tensor_form->signature.parameters.size();
+  for (size_t i = 0; i < n; ++i) moved[i] = slots[o.source->tensor_arguments[i]];
+  return o.tensor_form->source->invoke(*o.tensor_form, moved);
+}
+
+PyObject* invoke(const Overload& o, const Slots& slots) {
+  PyObject* result = o.tensor_form != nullptr && isLookedAt(o, slots.at) ? invokeTensorForm(o, slots.at)
+                                                                        : o.source->invoke(o, slots.at);
+  if (slots.requires_grad == Py_True && result != nullptr && isTensor(result)) tensorOf(result).set_requires_grad(true);
+  return result;
+}
+
+}  // namespace
+
+Entry& entryAt(size_t place) { return entries()[place]; }
+
+Entry* findEntry(std::string_view name) {
+  static const auto& places = *[] {
+    auto* map = new std::unordered_map<std::string_view, size_t>();
+    for (size_t i = 0; i < num_entries; ++i) map->emplace(entry_sources[i].name, i);
+    return map;
+  }();
+  const auto found = places.find(name);
+  return found == places.end() ? nullptr : &entryAt(found->second);
+}
+
+const Overload& overloadOf(int source_index) {
+  static std::unordered_map<int, Overload>& made = *new std::unordered_map<int, Overload>();
+  auto found = made.find(source_index);
+  if (found == made.end()) {
+    const OverloadSource& source = overload_sources[source_index];
+    found = made.emplace(source_index, makeOverload(source, source.op->name().data(), false)).first;
+  }
+  return found->second;
+}
+
+void Entry::makeOverloads() {
+  for (size_t i = 0; i < source_->count; ++i) {
+    const OverloadSource& s = overload_sources[source_->first + i];
+    const Overload* form = s.tensor_form >= 0 ? &overloadOf(s.tensor_form) : nullptr;
+    for (const bool is_method : {false, true}) {
+      if ((s.called_as & (is_method ? kMethod : kFunction)) == 0) continue;
+      auto& list = is_method ? methods_ : functions_;
+      list.push_back(makeOverload(s, name(), is_method));
+      list.back().tensor_form = form;
+    }
+  }
+  prepared_ = true;
+}
+
+PyObject* callEntry(Entry& entry, const Call& call) noexcept {
+  return guarded([&] {
+    entry.prepare();
+    const auto& overloads = call.self != nullptr ? entry.methods() : entry.functions();
+    Slots slots;
+    for (const Overload& o : overloads) {
+      const Match match = matchCall(o.signature, call, slots);
+      if (match == Match::kNo) continue;
+      if (match == Match::kOverridden || torch_function_modes > 0) [[unlikely]]
+        if (PyObject* result = callTorchFunction(entry, call)) return result;
+      return invoke(o, slots);
+    }
+    // An object of another library may have a __torch_function__.
+    if (PyObject* result = callTorchFunction(entry, call)) return result;
+    if (call.or_not_implemented) Py_RETURN_NOTIMPLEMENTED;
+    raiseNoMatch(entry, overloads, call);
+  });
+}
+
+}  // namespace shunt::python

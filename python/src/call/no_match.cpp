@@ -1,0 +1,140 @@
+// What a call that fits no overload is told.
+#include "python/src/base/errors.h"
+#include "python/src/call/parse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace shunt::python {
+
+namespace {
+
+Py_ssize_t numKeywords(const Call& call) {
+  return call.keyword_names != nullptr ? PyTuple_GET_SIZE(call.keyword_names) : 0;
+}
+
+/// "(Tensor, str, dim=float)"
+std::string describeGiven(const Call& call) {
+  std::vector<std::string> parts;
+  for (Py_ssize_t i = 0; i < call.num_args; ++i) parts.push_back(typeNameOf(call.args[i]));
+  for (Py_ssize_t i = 0; i < numKeywords(call); ++i)
+    parts.push_back(utf8(PyTuple_GET_ITEM(call.keyword_names, i)) + "=" + typeNameOf(call.args[call.num_args + i]));
+  return fmt::format("({})", fmt::join(parts, ", "));
+}
+
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t corner = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t up = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, corner + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      corner = up;
+    }
+  }
+  return row[b.size()];
+}
+
+bool isHidden(const Signature& s, size_t i) {
+  return (s.is_method && i == s.self_index) || (s.parameters[i].is_out && i != s.first_output);
+}
+
+/// The parameter whose name is written most like the keyword; empty where none is near.
+std::string nearName(const Signature& s, const std::string& keyword) {
+  std::string best;
+  size_t least = std::max<size_t>(2, keyword.size() / 3) + 1;
+  for (size_t i = 0; i < s.parameters.size(); ++i) {
+    if (isHidden(s, i)) continue;
+    const std::string name = utf8(s.parameters[i].name);
+    if (const size_t d = distance(keyword, name); d < least) {
+      least = d;
+      best = name;
+    }
+  }
+  return best;
+}
+
+std::string expected(const Parameter& p) {
+  const std::string type = typeName(p);
+  return p.optional ? type + " or None" : type;
+}
+
+/// What keeps the call from this signature, as a sentence.
+std::string whyNot(const std::string& name, const Signature& s, const Call& call) {
+  const size_t given = static_cast<size_t>(call.num_args);
+  std::vector<bool> filled(s.parameters.size());
+  if (s.is_method) filled[s.self_index] = true;
+  for (size_t i = 0; i < std::min(given, s.positional.size()); ++i) {
+    const size_t place = s.positional[i];
+    const Parameter& p = s.parameters[place];
+    filled[place] = true;
+    if (fits(p, call.args[i]) == Match::kNo && !(s.varargs_ints && PyLong_Check(call.args[i])))
+      return fmt::format("{}(): argument '{}' (position {}) must be {}, not {}", name, utf8(p.name), i + 1, expected(p),
+                         typeNameOf(call.args[i]));
+  }
+  if (given > s.positional.size() && !s.varargs_ints)
+    return fmt::format("{}() takes {} positional argument{} but {} {} given", name, s.positional.size(),
+                       s.positional.size() == 1 ? "" : "s", given, given == 1 ? "was" : "were");
+  for (Py_ssize_t k = 0; k < numKeywords(call); ++k) {
+    const std::string keyword = utf8(PyTuple_GET_ITEM(call.keyword_names, k));
+    PyObject* value = call.args[call.num_args + k];
+    size_t place = s.parameters.size();
+    for (size_t i = 0; i < s.parameters.size(); ++i) {
+      PyObject* numpy = numpyNameOf(s.parameters[i].name);
+      if (!isHidden(s, i) && (utf8(s.parameters[i].name) == keyword || (numpy != nullptr && utf8(numpy) == keyword)))
+        place = i;
+    }
+    if (place == s.parameters.size()) {
+      if (s.takes_requires_grad && keyword == "requires_grad")
+        return fmt::format("{}(): argument 'requires_grad' must be bool, not {}", name, typeNameOf(value));
+      const std::string near = nearName(s, keyword);
+      return fmt::format("{}() got an unexpected keyword argument '{}'{}", name, keyword,
+                         near.empty() ? "" : "; did you mean '" + near + "'?");
+    }
+    const Parameter& p = s.parameters[place];
+    if (filled[place]) return fmt::format("{}() got multiple values for argument '{}'", name, keyword);
+    filled[place] = true;
+    if (p.is_out && s.num_outputs > 1)
+      return fmt::format("{}(): argument 'out' must be a tuple of {} Tensors, not {}", name, s.num_outputs,
+                         typeNameOf(value));
+    if (fits(p, value) == Match::kNo)
+      return fmt::format("{}(): argument '{}' must be {}, not {}", name, keyword, expected(p), typeNameOf(value));
+  }
+  for (size_t i = 0; i < s.parameters.size(); ++i)
+    if (!filled[i] && s.parameters[i].required && !isHidden(s, i))
+      return fmt::format("{}() missing required argument '{}'{}", name, utf8(s.parameters[i].name),
+                         s.parameters[i].keyword_only ? "" : fmt::format(" (pos {})", i + 1));
+  return fmt::format("{}() received an invalid combination of arguments", name);
+}
+
+}  // namespace
+
+void raiseNoMatch(const Entry& entry, const std::vector<Overload>& overloads, const Call& call) {
+  const std::string name = entry.name();
+  if (overloads.empty())
+    raise(PyExc_TypeError, fmt::format("{} is a {}", name, call.self != nullptr ? "function, and no method of Tensor"
+                                                                              : "method of Tensor, and no function"));
+  std::vector<const Overload*> shown;
+  for (const Overload& o : overloads)
+    if (o.signature.num_outputs == 0 || overloads.size() == 1) shown.push_back(&o);
+  // With out= the forms that have it are what was meant.
+  for (Py_ssize_t k = 0; k < numKeywords(call); ++k)
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(call.keyword_names, k), "out") == 0 &&
+        call.args[call.num_args + k] != Py_None) {
+      shown.clear();
+      for (const Overload& o : overloads)
+        if (o.signature.num_outputs > 0) shown.push_back(&o);
+    }
+  if (shown.empty()) raise(PyExc_TypeError, fmt::format("{}() has no form with out=", name));
+  if (shown.size() == 1) raise(PyExc_TypeError, whyNot(name, shown[0]->signature, call));
+  std::string text = fmt::format("{}() received an invalid combination of arguments - got {}, but expected one of:", name,
+                                 describeGiven(call));
+  for (const Overload* o : shown)
+    text += fmt::format("\n * {}\n      {}", o->signature.str(), whyNot(name, o->signature, call));
+  raise(PyExc_TypeError, text);
+}
+
+}  // namespace shunt::python

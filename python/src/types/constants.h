@@ -1,0 +1,27 @@
+// shunt.dtype, shunt.layout and shunt.memory_format: objects that stand for the values of an enumeration, one each.
+#pragma once
+
+#include "python/src/base/python.h"
+
+#include <shunt/tensor/layout.h>
+#include <shunt/tensor/scalar_type.h>
+
+namespace shunt::python {
+
+/// Makes the types and adds them and their objects to the module, names of PyTorch's that mean the same included
+/// (float for float32).
+void addConstants(PyObject* module);
+
+/// dtype objects, and the types of Python that stand for one: float, int, bool.
+bool isDType(PyObject* o);
+bool isLayout(PyObject* o);
+bool isMemoryFormat(PyObject* o);
+/// The value that such an object stands for.
+int64_t constantValue(PyObject* o);
+inline ScalarType dtypeOf(PyObject* o) { return static_cast<ScalarType>(constantValue(o)); }
+
+// Borrowed.
+PyObject* dtypeObject(ScalarType type);
+PyObject* layoutObject(Layout layout);
+
+}  // namespace shunt::python

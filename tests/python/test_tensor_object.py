@@ -1,0 +1,73 @@
+"""One object for one tensor: identity, attributes, weak references, classes of a program's own."""
+
+import gc
+import weakref
+
+import shunt
+
+
+class Labelled(shunt.Tensor):
+    pass
+
+
+def test_the_same_tensor_is_the_same_object():
+    x = shunt.ones(2, requires_grad=True)
+    y = x * 2
+    assert y.grad is None
+    y.sum().backward()
+    assert x.grad is x.grad
+    assert x.requires_grad_() is x
+
+
+def test_attributes_live_as_long_as_the_tensor_does():
+    x = shunt.ones(2, requires_grad=True)
+    x.grad = shunt.zeros(2)
+    x.grad.label = "kept"
+    gc.collect()
+    assert x.grad.label == "kept"
+
+
+def test_attributes_may_refer_in_a_circle():
+    class Marker:
+        pass
+
+    x = shunt.ones(2)
+    x.marker = Marker()
+    x.marker.tensor = x
+    gone = weakref.ref(x.marker)
+    del x
+    gc.collect()
+    assert gone() is None
+
+
+def test_weak_references():
+    x = shunt.ones(2)
+    reference = weakref.ref(x)
+    assert reference() is x
+    del x
+    assert reference() is None
+
+
+def test_a_weak_reference_lives_while_cpp_has_the_tensor():
+    x = shunt.ones(2, requires_grad=True)
+    x.grad = shunt.zeros(2)
+    reference = weakref.ref(x.grad)
+    gc.collect()
+    assert reference() is x.grad
+    x.grad = None
+    assert reference() is None
+
+
+def test_many_tensors_take_no_memory_that_stays():
+    import resource
+    for _ in range(1000):
+        shunt.ones(10) + 1
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(100000):
+        shunt.ones(1000) + 1
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 4096
+
+
+def test_tensors_hash_by_identity():
+    x, y = shunt.ones(1), shunt.ones(1)
+    assert len({x, y, x}) == 2

@@ -1,0 +1,160 @@
+// Emits what the Python package's extension is made of (python/src/call/entry.h): the table of names and overloads, the
+// functions and methods with one entry point a name, and the instantiations of the calls, one for each C++ signature.
+#include "tools/opgen/emitters/emit.h"
+#include "tools/opgen/emitters/shard_counts.h"
+#include "tools/opgen/model/cpp_types.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace opgen {
+
+using shunt::Argument;
+
+namespace {
+
+constexpr const char* kTableHead = R"(// The names that Python calls, and their overloads.
+#include "python/src/call/entry.h"
+#include "python/src/call/invoke.h"
+
+namespace shunt::python {
+
+)";
+
+/// The overloads of one name, in the order in which a call is compared with them.
+struct Name {
+  std::string name;
+  std::vector<const OperatorDef*> overloads;
+};
+
+/// A tensor of no dimensions may stand for a number, so forms that take tensors come before those that take numbers; a
+/// call with out= fits nothing but the forms that have it, which come last.
+std::pair<bool, ptrdiff_t> placeOf(const OperatorDef& op) {
+  const auto& arguments = op.arguments();
+  return {op.form == Form::kOut, std::count_if(arguments.begin(), arguments.end(), [](const Argument& a) {
+            return a.type.kind == shunt::TypeKind::Scalar && !a.type.list;
+          })};
+}
+
+std::vector<Name> namesOf(const Dictionary& dictionary) {
+  std::vector<Name> names;
+  std::map<std::string, size_t> places;
+  for (const OperatorDef& op : dictionary.operators) {
+    if (!op.function && !op.method) continue;
+    const auto [at, is_new] = places.try_emplace(op.name(), names.size());
+    if (is_new) names.push_back({op.name(), {}});
+    names[at->second].overloads.push_back(&op);
+  }
+  for (Name& n : names) {
+    std::map<std::tuple<bool, ptrdiff_t, size_t>, const OperatorDef*> ordered;
+    for (const OperatorDef* op : n.overloads) {
+      const auto [is_out, numbers] = placeOf(*op);
+      ordered[{is_out, numbers, ordered.size()}] = op;
+    }
+    n.overloads.clear();
+    for (const auto& [place, op] : ordered) n.overloads.push_back(op);
+  }
+  return names;
+}
+
+std::string calledAs(const OperatorDef& op) {
+  const bool function = op.function || op.form == Form::kOut;
+  return function && op.method ? "kFunction | kMethod" : function ? "kFunction" : "kMethod";
+}
+
+/// Where the arguments of the tensor's form stand in the number's: "0, 1, 2".
+std::string tensorArguments(const OperatorDef& op) {
+  std::vector<std::string> places;
+  for (const std::string& name : op.tensor_form.arguments) {
+    const auto& arguments = op.arguments();
+    const auto found =
+        std::find_if(arguments.begin(), arguments.end(), [&](const Argument& a) { return a.name == name; });
+    places.push_back(std::to_string(found - arguments.begin()));
+  }
+  return join(places, ", ");
+}
+
+std::string overloadTable(const std::vector<Name>& names) {
+  std::map<const OperatorDef*, size_t> index;
+  for (const Name& n : names)
+    for (const OperatorDef* op : n.overloads) index.emplace(op, index.size());
+  std::string arguments, rows;
+  for (const Name& n : names)
+    for (const OperatorDef* op : n.overloads) {
+      const auto form = op->hasTensorForm() ? index.find(op->tensor_form.op) : index.end();
+      const bool has_form = form != index.end();
+      if (has_form)
+        arguments +=
+            fmt::format("constexpr int8_t kTensorArgumentsOf_{}[] = {{{}}};\n", op->cpp_name, tensorArguments(*op));
+      rows += fmt::format(
+          "    {{&ops::{0}::symbol, reinterpret_cast<void*>(&ops::{0}::call), &Invoker<ops::{0}::Schema>::run, {1}, "
+          "{2}, {3}}},\n",
+          op->cpp_name, calledAs(*op), has_form ? static_cast<int64_t>(form->second) : -1,
+          has_form ? "kTensorArgumentsOf_" + op->cpp_name : "nullptr");
+    }
+  return arguments + "\nconst OverloadSource overload_sources[] = {\n" + rows + "};\n";
+}
+
+std::string entryTable(const std::vector<Name>& names) {
+  std::string text = "\nconst EntrySource entry_sources[] = {\n";
+  size_t first = 0;
+  for (const Name& n : names) {
+    text += fmt::format("    {{{}, {}, {}}},\n", quoted(n.name), first, n.overloads.size());
+    first += n.overloads.size();
+  }
+  return text + fmt::format("}};\nconst size_t num_entries = {};\n", names.size());
+}
+
+/// `table[] = {{"add", ...}, ...}` of the names that are called so.
+std::string methodTable(const std::vector<Name>& names, const char* table, const char* entry_point, bool methods,
+                        const std::map<std::string, std::string>& docs) {
+  std::string text = fmt::format("\nPyMethodDef {}[] = {{\n", table);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto& all = names[i].overloads;
+    if (!std::any_of(all.begin(), all.end(), [&](const OperatorDef* op) {
+          return methods ? op->method : op->function || op->form == Form::kOut;
+        }))
+      continue;
+    const auto doc = docs.find(names[i].name);
+    text += fmt::format(
+        "    {{{}, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&{}<{}>)), METH_FASTCALL | METH_KEYWORDS, "
+        "{}}},\n",
+        quoted(names[i].name), entry_point, i, doc == docs.end() ? "nullptr" : doc->second);
+  }
+  return text + "    {},\n};\n";
+}
+
+/// Each signature in one file; the table only refers to them.
+std::string emitInstances(const std::vector<Name>& names, const Output& out) {
+  Shards shards("generated/python/invoke", kPythonShards,
+                "#include \"python/src/call/invoke.h\"\n\nnamespace shunt::python {\n\n",
+                "\n}  // namespace shunt::python\n");
+  std::set<std::string> seen;
+  std::string declarations;
+  for (const Name& n : names)
+    for (const OperatorDef* op : n.overloads) {
+      const std::string signature_text = signature(*op, false);
+      if (!seen.insert(signature_text).second) continue;
+      shards.add(signature_text, fmt::format("template struct Invoker<{}>;\n", signature_text));
+      declarations += fmt::format("extern template struct Invoker<{}>;\n", signature_text);
+    }
+  shards.write(out);
+  return declarations;
+}
+
+}  // namespace
+
+void emitPython(const Dictionary& dictionary, const Docs& docs, const Output& out) {
+  const std::vector<Name> names = namesOf(dictionary);
+  out.write(
+      "generated/python/table.cpp",
+      std::string(kBanner) + kTableHead + emitInstances(names, out) + "\n" + overloadTable(names) + entryTable(names) +
+          methodTable(names, "generated_functions", "callFunction", false, pythonDocLiterals(dictionary, docs, false)) +
+          methodTable(names, "generated_methods", "callMethod", true, pythonDocLiterals(dictionary, docs, true)) +
+          "\n}  // namespace shunt::python\n");
+}
+
+}  // namespace opgen
