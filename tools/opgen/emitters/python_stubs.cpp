@@ -20,7 +20,8 @@ constexpr const char* kHead =
 from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
-from shunt._C import Device, Generator, Number, Tensor, dtype, layout, memory_format
+from shunt._C import Device, Generator, Number, dtype, layout, memory_format
+from shunt._tensor import Tensor
 
 )";
 
@@ -92,7 +93,7 @@ void emitPythonStubs(const Dictionary& dictionary, const Docs& docs, const Outpu
   std::string text = kHead;
   for (const auto& [name, body] : classes) text += body;
   text += functionsOf(functions, docs, false);
-  text += "\nclass TensorOperators:\n" + functionsOf(methods, docs, true);
+  text += "\nclass _TensorOperators:\n" + functionsOf(methods, docs, true);
   out.write("python/_operators.pyi", text);
 }
 
