@@ -1,8 +1,8 @@
 """The extension, in C++. Operators are in _operators.pyi; tests/python/test_stubs.py compares both with the module."""
 
 import builtins
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, SupportsIndex, overload
+from collections.abc import Sequence
+from typing import Any, SupportsIndex, overload
 
 from typing_extensions import Self, TypeAlias
 
@@ -13,7 +13,7 @@ Number: TypeAlias = builtins.int | builtins.float
 Device: TypeAlias = device | builtins.str | builtins.int
 
 __version__: str
-_functions: Any
+def __getattr__(name: builtins.str) -> Any: ...  # names with an underscore, which are for the package itself
 
 class dtype:
     """The type of a tensor's elements."""

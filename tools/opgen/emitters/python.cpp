@@ -115,7 +115,8 @@ std::string methodTable(const std::vector<Name>& names, const char* table, const
   for (size_t i = 0; i < names.size(); ++i) {
     const auto& all = names[i].overloads;
     if (!std::any_of(all.begin(), all.end(), [&](const OperatorDef* op) {
-          return methods ? op->method : op->function || op->form == Form::kOut;
+          // The out= forms of a method are no reason for a function: shunt.repeat.
+          return methods ? op->method : op->function && (op->form != Form::kOut || op->functional == nullptr);
         }))
       continue;
     const auto doc = docs.find(names[i].name);
