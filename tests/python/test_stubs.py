@@ -35,7 +35,7 @@ def public(names):
 
 
 # Names of types, which exist in stubs only.
-ONLY_IN_STUBS = {"Number", "Device", "DType"}
+ONLY_IN_STUBS = {"Number", "Device"}
 
 
 def test_the_extension():
