@@ -62,14 +62,13 @@ def another_libshunt():
 
 def test_a_second_libshunt(another_libshunt):
     error = error_of(f"import ctypes\nctypes.CDLL({another_libshunt!r})")
-    assert error == (f"this process has already loaded another copy of Shunt, {another_libshunt}, and shunt needs {OURS}; "
-                     "what loaded the other has to be built against the package shunt-runtime.")
+    assert error == (f"this process has already loaded another copy of Shunt, {another_libshunt}, and shunt needs "
+                     f"{OURS}; what loaded the other has to be built against the package shunt-runtime.")
 
 
 def test_no_room_for_thread_locals():
     error = error_of("", GLIBC_TUNABLES="glibc.rtld.optional_static_tls=0:glibc.rtld.nns=1")
-    assert "cannot allocate memory in static TLS block. Other libraries have used up the room for thread-locals" in error
-    assert "import shunt before them" in error
+    assert "static TLS block. Other libraries have used up the room for thread-locals: import shunt before" in error
 
 
 @pytest.mark.parametrize("before", ["pass", "import shunt"])
