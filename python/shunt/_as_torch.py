@@ -1,8 +1,6 @@
 """Answers `import torch` with Shunt, in this process only, and notes what programs ask for that Shunt lacks."""
 
 import importlib
-import importlib.abc
-import importlib.machinery
 import sys
 import types
 
@@ -53,7 +51,9 @@ class _Module(types.ModuleType):
         return dir(self._shunts)
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _Finder:
+    """A finder and loader of modules, as importlib.abc has them; importing that costs as much as the package does."""
+
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] != "torch":
             return None
@@ -64,7 +64,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 raise
             _note(name)
             return None
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        from importlib.machinery import ModuleSpec
+        return ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec):
         shunts = sys.modules["shunt" + spec.name[len("torch"):]]

@@ -1,26 +1,19 @@
-"""Each page of docs/ that has Python programs: its blocks run, one after the other, in one namespace."""
+"""The examples in the doc strings of operators print what they say."""
 
-import pathlib
-import re
+import doctest
 
 import pytest
 
-DOCS = pathlib.Path(__file__).parents[2] / "docs"
-PAGES = ["python.md"]
+import shunt
+
+FUNCTIONS = shunt._C._functions
+DOCS = {name: getattr(FUNCTIONS, name).__doc__ or "" for name in dir(FUNCTIONS)}
+TEXTS = {name: text for name, text in DOCS.items() if "\n>>> " in text}
 
 
-def blocks_of(page):
-    text = (DOCS / page).read_text()
-    for match in re.finditer(r"^```python\n(.*?)^```$", text, re.S | re.M):
-        yield text[:match.start()].count("\n") + 2, match.group(1)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_the_programs_of_a_page_run(page):
-    pytest.importorskip("numpy")
-    namespace = {"__name__": "docs"}
-    blocks = list(blocks_of(page))
-    assert blocks
-    for line, block in blocks:
-        # At its place in the page, so that an error shows the page's line.
-        exec(compile("\n" * (line - 1) + block, str(DOCS / page), "exec"), namespace)
+@pytest.mark.parametrize("name", TEXTS)
+def test_example(name):
+    examples = doctest.DocTestParser().get_doctest(TEXTS[name], {"shunt": shunt}, name, None, 0)
+    output = []
+    doctest.DocTestRunner(verbose=False).run(examples, out=output.append)
+    assert not output, "".join(output)
