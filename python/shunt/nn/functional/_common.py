@@ -1,10 +1,13 @@
 """What the families of nn.functional share."""
 
+import types
 import warnings
 
 from shunt import _C
 
-ops = _C._functions
+# The dictionary's functions, wherever in the package they stand.
+ops = types.SimpleNamespace(**{name: function for module in (_C._linalg, _C._nn, _C._functions)
+                               for name, function in vars(module).items() if not name.startswith("__")})
 Tensor = _C.TensorBase
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
