@@ -1,0 +1,1 @@
+"""Helpers that programs of PyTorch's import from torch.utils."""
