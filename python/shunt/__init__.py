@@ -27,3 +27,18 @@ from shunt._as_torch import as_torch
 globals().update(_legacy_types)
 
 __version__ = _C.__version__
+
+# What programs may take as shunt.<name> without an import of its own, and few use.
+_MODULES = frozenset(("func", "linalg", "nn", "optim", "special", "utils"))
+
+
+def __getattr__(name):
+    from shunt._near_names import no_attribute
+    if name in _MODULES:
+        import importlib
+        return importlib.import_module(f"shunt.{name}")
+    raise no_attribute("module 'shunt'", name, [*globals(), *_MODULES])
+
+
+def __dir__():
+    return [*globals(), *_MODULES]

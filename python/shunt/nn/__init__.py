@@ -3,4 +3,4 @@
 from shunt.nn.modules import *  # noqa: F403
 from shunt.nn.parameter import Buffer, Parameter
 
-from shunt.nn import functional, init, modules, parameter
+from shunt.nn import functional, init, modules, parameter, utils

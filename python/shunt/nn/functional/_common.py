@@ -1,0 +1,45 @@
+"""What the families of nn.functional share."""
+
+import types
+import warnings
+
+from shunt import _C
+
+# The dictionary's functions, wherever in the package they stand.
+ops = types.SimpleNamespace(**{name: function for module in (_C._linalg, _C._nn, _C._functions)
+                               for name, function in vars(module).items() if not name.startswith("__")})
+Tensor = _C.TensorBase
+
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+
+
+def reduction_of(reduction, size_average=None, reduce=None):
+    """The number that operators take for a reduction's name; the two flags are its older spelling.
+
+    Raises ValueError where there is no reduction of the name.
+    """
+    if size_average is not None or reduce is not None:
+        warnings.warn("size_average and reduce args will be deprecated, please use reduction= instead", stacklevel=3)
+        if reduce is False:
+            return 0
+        return 2 if size_average is False else 1
+    number = _REDUCTIONS.get(reduction)
+    if number is None:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return number
+
+
+def reduced(loss, reduction):
+    """The losses of all elements, their mean, or their sum."""
+    return loss if reduction == 0 else loss.mean() if reduction == 1 else loss.sum()
+
+
+def numbers(value, count, name):
+    """A tuple of `count` ints of an int or a sequence."""
+    if isinstance(value, tuple | list):
+        if len(value) == 1:
+            return tuple(value) * count
+        if len(value) != count:
+            raise RuntimeError(f"{name} must be one int or {count} ints, but got {tuple(value)}")
+        return tuple(value)
+    return (value,) * count
