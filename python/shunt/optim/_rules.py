@@ -3,6 +3,7 @@
 import math
 
 from shunt import _operators as ops
+from shunt._tensor import Tensor
 from shunt.optim.optimizer import Optimizer, check_settings
 
 
@@ -21,12 +22,22 @@ def _next_step(state):
     return step
 
 
+def _check_tensors(lr, betas, foreach, capturable):
+    """What PyTorch refuses of settings that are tensors."""
+    tensors = [isinstance(beta, Tensor) for beta in betas]
+    if any(tensors) and not all(tensors):
+        raise ValueError("betas must be either both floats or both Tensors")
+    for name, is_tensor in (("lr", isinstance(lr, Tensor)), ("betas[0]", tensors[0]), ("betas[1]", tensors[1])):
+        if is_tensor and foreach and not capturable:
+            raise ValueError(f"{name} as a Tensor is not supported for capturable=False and foreach=True")
+
+
 class SGD(Optimizer):
     """Stochastic gradient descent: p -= lr * g, with momentum (Nesterov's where told), dampening and weight decay."""
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False, foreach=None,
                  differentiable=False, fused=None):
-        check_settings(learning_rate=(lr, 0), momentum_value=(momentum, 0), weight_decay_value=(weight_decay, 0))
+        check_settings(**{"learning rate": (lr, 0), "momentum value": (momentum, 0), "weight_decay value": (weight_decay, 0)})
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
@@ -34,7 +45,7 @@ class SGD(Optimizer):
                                   "fused": fused})
 
     def _update(self, params, grads, states, group):
-        momentum, lr = group["momentum"], group["lr"]
+        momentum, lr = group["momentum"], float(group["lr"])
         for p, grad, state in zip(params, grads, states):
             grad = _with_decay(p, grad, group)
             if momentum != 0:
@@ -56,12 +67,13 @@ class Adam(Optimizer):
                  capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
         check_settings(**{"learning rate": (lr, 0), "epsilon value": (eps, 0), "beta parameter at index 0": (betas[0], 0, 1),
                           "beta parameter at index 1": (betas[1], 0, 1), "weight_decay value": (weight_decay, 0)})
+        _check_tensors(lr, betas, foreach, capturable)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
                                   "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
                                   "fused": fused, "decoupled_weight_decay": decoupled_weight_decay or self._decoupled})
 
     def _update(self, params, grads, states, group):
-        (beta1, beta2), lr, eps = group["betas"], float(group["lr"]), group["eps"]
+        (beta1, beta2), lr, eps = map(float, group["betas"]), float(group["lr"]), group["eps"]
         decoupled = group["decoupled_weight_decay"]
         for p, grad, state in zip(params, grads, states):
             if not state:
@@ -105,7 +117,7 @@ class RMSprop(Optimizer):
                                   "differentiable": differentiable})
 
     def _update(self, params, grads, states, group):
-        alpha, lr = group["alpha"], group["lr"]
+        alpha, lr = group["alpha"], float(group["lr"])
         for p, grad, state in zip(params, grads, states):
             if not state:
                 state["square_avg"] = _zeros(p)
@@ -148,7 +160,7 @@ class Adagrad(Optimizer):
             step = _next_step(state)
             grad = _with_decay(p, grad, group)
             total = state["sum"].addcmul_(grad, grad, value=1)
-            p.addcdiv_(grad, total.sqrt().add_(group["eps"]), value=-(group["lr"] / (1 + (step - 1) * group["lr_decay"])))
+            p.addcdiv_(grad, total.sqrt().add_(group["eps"]), value=-(float(group["lr"]) / (1 + (step - 1) * group["lr_decay"])))
 
 
 class Adadelta(Optimizer):
@@ -171,4 +183,4 @@ class Adadelta(Optimizer):
             root = state["square_avg"].mul_(rho).addcmul_(grad, grad, value=1 - rho).add(eps).sqrt_()
             delta = state["acc_delta"].add(eps).sqrt_().div_(root).mul_(grad)
             state["acc_delta"].mul_(rho).addcmul_(delta, delta, value=1 - rho)
-            p.add_(delta, alpha=-group["lr"])
+            p.add_(delta, alpha=-float(group["lr"]))

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import warnings
 from collections import defaultdict
 from itertools import chain
 
@@ -46,8 +47,15 @@ class Optimizer:
             raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
                             "will change between runs. Please use a list instead.")
         params = [params] if isinstance(params, Tensor) else list(params)
-        if params and isinstance(params[0], tuple):
+        named = [isinstance(p, tuple) for p in params]
+        if any(named):
+            if not all(named):
+                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
             group["param_names"], params = [name for name, _ in params], [p for _, p in params]
+        if self.param_groups and ("param_names" in self.param_groups[0]) != ("param_names" in group):
+            has = "with" if "param_names" in group else "without"
+            raise ValueError("all optimizer param groups should be with/without names. cannot add param group "
+                             f"{has} names to the optimizer")
         for p in params:
             if not isinstance(p, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
@@ -59,7 +67,8 @@ class Optimizer:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             group.setdefault(name, value)
         if len(set(params)) != len(params):
-            raise ValueError("optimizer contains a parameter group with duplicate parameters")
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error",
+                          stacklevel=3)
         if set(params) & set(chain.from_iterable(other["params"] for other in self.param_groups)):
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(group)
@@ -156,6 +165,8 @@ class Optimizer:
 def check_settings(**settings):
     """ValueError for settings that are out of range: name=(value, least) or name=(value, least, below)."""
     for name, (value, *bounds) in settings.items():
+        if isinstance(value, Tensor) and value.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element" if name == "learning rate" else f"{name} must have one element")
         number = float(value)
         if math.isnan(number) or number < bounds[0] or (len(bounds) > 1 and number >= bounds[1]):
             raise ValueError(f"Invalid {name}: {value}")

@@ -36,7 +36,7 @@ class _Activation(Module):
             if name == "inplace":
                 shown += ["inplace=True"] if value else []
             else:
-                shown.append(f"{name}={value}")
+                shown.append(f"{name}={value!r}")
         return ", ".join(shown)
 
 
