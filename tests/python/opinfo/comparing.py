@@ -26,13 +26,14 @@ def tolerance_of(op, dtype):
     return {"rtol": rtol, "atol": atol}
 
 
-def difference(op, ours, theirs, elements=True):
-    """The first place at which the results differ, "" where they don't. Without `elements` only what describes them is compared."""
+def difference(op, ours, theirs, elements=True, dtype=None):
+    """The first place at which the results differ, "" where they don't. Without `elements` only what describes them is compared;
+    `dtype` is what was computed in, where the results' is more exact."""
     a, b = leaves_of(ours), leaves_of(theirs)
     if len(a) != len(b):
         return f"{len(a)} results for {len(b)}"
     for i, (x, y) in enumerate(zip(a, b)):
-        what = _of_tensors(op, x, y, elements) if isinstance(y, torch.Tensor) else _of_values(x, y)
+        what = _of_tensors(op, x, y, elements, dtype) if isinstance(y, torch.Tensor) else _of_values(x, y)
         if what:
             return f"[{i}]: {what}" if len(a) > 1 else what
     return ""
@@ -53,7 +54,7 @@ def _strides(t):
     return tuple(step for step, size in zip(t.stride(), t.shape) if size > 1) if 0 not in t.shape else ()
 
 
-def _of_tensors(op, x, y, elements):
+def _of_tensors(op, x, y, elements, dtype):
     if not isinstance(x, shunt.Tensor):
         return f"a {type(x).__name__} for a tensor"
     facts = [(TO_TORCH[x.dtype], tuple(x.shape), _strides(x), x.requires_grad), (y.dtype, tuple(y.shape), _strides(y), y.requires_grad)]
@@ -62,8 +63,11 @@ def _of_tensors(op, x, y, elements):
             return f"{name} {ours} for {theirs}"
     if not elements:
         return ""
+    tolerance = tolerance_of(op, y.dtype)
+    if dtype is not None and y.dtype.is_floating_point:
+        tolerance = {key: max(value, tolerance[key]) for key, value in tolerance_of(op, dtype).items()}
     try:
-        torch.testing.assert_close(to_torch(x.detach()), y.detach(), equal_nan=True, **tolerance_of(op, y.dtype))
+        torch.testing.assert_close(to_torch(x.detach()), y.detach(), equal_nan=True, **tolerance)
     except AssertionError as e:
         return "elements: " + " ".join(str(e).split())
     return ""

@@ -1,7 +1,6 @@
 """Values of PyTorch as Shunt's, and back. Storages are copied whole, so that tensors which share one still do."""
 
 import ctypes
-import types
 
 import torch
 from torch.utils._pytree import tree_map
@@ -39,7 +38,7 @@ def to_shunt(tree):
             return shunt.Generator().manual_seed(x.initial_seed())
         if isinstance(x, slice):
             return slice(*map(crossed, (x.start, x.stop, x.step)))
-        if isinstance(x, types.BuiltinFunctionType | types.FunctionType):
+        if callable(x) and not isinstance(x, type):
             raise CannotCross("a function")
         return _CONSTANTS.get(x, x) if isinstance(x, torch.layout | torch.memory_format) else x
 

@@ -1,6 +1,7 @@
 """Which of PyTorch's entries Shunt has, and what an entry's operator is here: the function or method of the same name, or, where the
 table says what to call by a few lines of Python, the same lines over Shunt."""
 
+import functools
 import types
 
 import torch
@@ -15,10 +16,6 @@ _TABLE = "torch.testing._internal.common_methods_invocations"
 def _seeded(op, *args, **kwargs):
     shunt.manual_seed(42)
     return op(*args, **kwargs)
-
-
-class _Missing(AttributeError):
-    pass
 
 
 class _Namespace:
@@ -77,7 +74,14 @@ def method_of(op):
 def inplace_of(op):
     """Shunt's in-place method; None where PyTorch has none."""
     variant = op.inplace_variant
-    return getattr(shunt.Tensor, variant.__name__, None) if variant is not None else None
+    if variant is None:
+        return None
+    if isinstance(variant, functools.partial):  # f with inplace=True
+        found = _resolve(f"nn.functional.{variant.func.__name__}")
+        return functools.partial(found, **variant.keywords) if found is not None else None
+    if isinstance(variant, types.FunctionType) and variant.__module__ == _TABLE:
+        return _rebound(variant)
+    return getattr(shunt.Tensor, variant.__name__, None)
 
 
 SERVED = {name: op for name, op in ENTRIES.items() if function_of(op) is not None}

@@ -34,6 +34,28 @@ def reduced(loss, reduction):
     return loss if reduction == 0 else loss.mean() if reduction == 1 else loss.sum()
 
 
+def broadcast_shapes(*shapes):
+    """The shape that all broadcast to; RuntimeError where there is none."""
+    result = []
+    for at in range(1, max(map(len, shapes), default=0) + 1):
+        sizes = {shape[-at] for shape in shapes if len(shape) >= at} - {1}
+        if len(sizes) > 1:
+            raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape: " + ", ".join(map(str, map(list, shapes))))
+        result.append(sizes.pop() if sizes else 1)
+    return tuple(reversed(result))
+
+
+def into(out, result):
+    """The result, written to `out` where that is given: resized where it has another shape. RuntimeError where dtypes differ."""
+    if out is None:
+        return result
+    if out.dtype is not result.dtype:
+        raise RuntimeError(f"Expected out tensor to have dtype {result.dtype}, but got {out.dtype} instead")
+    if out.shape != result.shape:
+        out.resize_(result.shape)
+    return out.copy_(result)
+
+
 def numbers(value, count, name):
     """A tuple of `count` ints of an int or a sequence."""
     if isinstance(value, tuple | list):

@@ -3,7 +3,7 @@
 import math
 import warnings
 
-from shunt.nn.functional._common import ops
+from shunt.nn.functional._common import into, ops
 
 
 def relu(input, inplace=False):
@@ -84,33 +84,31 @@ def threshold(input, threshold, value, inplace=False):
     return ops.threshold_(input, threshold, value) if inplace else ops.threshold(input, threshold, value)
 
 
-def logsigmoid(input):
+def logsigmoid(input, *, out=None):
     """log(1 / (1 + exp(-x)))."""
-    return ops.minimum(input, ops.zeros_like(input)) - ops.log1p(ops.exp(-ops.abs(input)))
+    return into(out, ops.minimum(input, ops.zeros_like(input)) - ops.log1p(ops.exp(-ops.abs(input))))
 
 
-def gelu(input, *, approximate="none"):
+def gelu(input, *, approximate="none", out=None):
     """x times the normal distribution's cumulative function of x; `approximate` may be "tanh"."""
-    return ops.gelu(input, approximate=approximate)
+    return ops.gelu(input, approximate=approximate, out=out)
 
 
-def hardshrink(input, lambd=0.5):
+def hardshrink(input, lambd=0.5, *, out=None):
     """x where |x| > lambd, else 0."""
     # A NaN stays one.
-    return ops.where((input >= -lambd) & (input <= lambd), ops.zeros_like(input), input)
+    return into(out, ops.where((input >= -lambd) & (input <= lambd), ops.zeros_like(input), input))
 
 
-def softshrink(input, lambd=0.5):
+def softshrink(input, lambd=0.5, *, out=None):
     """x - lambd where x > lambd, x + lambd where x < -lambd, else 0. RuntimeError where lambd < 0."""
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    return ops.where(input > lambd, input - lambd, ops.where(input < -lambd, input + lambd, input * 0))
+    return into(out, ops.where(input > lambd, input - lambd, ops.where(input < -lambd, input + lambd, input * 0)))
 
 
 def tanhshrink(input):
     """x - tanh(x)."""
-    if not input.is_floating_point():
-        raise NotImplementedError(f"tanhshrink(): expected a floating dtype, but got {input.dtype}")
     return input - ops.tanh(input)
 
 
@@ -119,9 +117,9 @@ def softsign(input):
     return input / (ops.abs(input) + 1)
 
 
-def softplus(input, beta=1.0, threshold=20.0):
+def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     """log(1 + exp(beta * x)) / beta, and x where beta * x > threshold."""
-    return ops.softplus(input, beta, threshold)
+    return ops.softplus(input, beta, threshold, out=out)
 
 
 def sigmoid(input):

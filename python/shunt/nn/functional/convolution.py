@@ -3,9 +3,9 @@
 from shunt.nn.functional._common import numbers, ops
 
 
-def linear(input, weight, bias=None):
+def linear(input, weight, bias=None, *, out=None):
     """input @ weight.T + bias. Shapes: (..., in), (out, in), (out) to (..., out)."""
-    return ops.linear(input, weight, bias)
+    return ops.linear(input, weight, bias) if out is None else ops.linear(input, weight, bias, out=out)
 
 
 def bilinear(input1, input2, weight, bias=None):
@@ -48,6 +48,8 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     A sum of convolutions of images, one for each plane of the kernel.
     """
     input, batched = _batched(input, 3, "conv3d")
+    if bias is not None and bias.dtype is not input.dtype:
+        raise RuntimeError(f"Input type ({input.dtype}) and bias type ({bias.dtype}) should be the same")
     strides, dilations = numbers(stride, 3, "stride"), numbers(dilation, 3, "dilation")
     if isinstance(padding, str):
         if padding not in ("valid", "same"):

@@ -192,7 +192,16 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         else:
             places = (_cubic if mode == "bicubic" else _linear)(n, out, scale, align_corners)
             result = _resample(result, d + 2, *places)
-    return result.contiguous()
+    return result.contiguous(memory_format=_format_of(input))
+
+
+def _format_of(x):
+    """The memory format that a result of its number of dimensions takes over."""
+    from shunt import _C
+    for dims, last in ((4, _C.channels_last), (5, _C.channels_last_3d)):
+        if x.dim() == dims and x.is_contiguous(memory_format=last) and not x.is_contiguous():
+            return last
+    return _C.contiguous_format
 
 
 def _output_sizes(input, size, scale_factor, recompute, dims):

@@ -73,11 +73,15 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
 
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
                          label_smoothing=0.0, options=None):
-    """cross_entropy of linear(input, linear_weight, linear_bias), the classes in the last dimension. `options` choose how PyTorch
-    computes it in parts, and change nothing here."""
-    logits = ops.linear(input, linear_weight, linear_bias)
-    if logits.dim() > 2:
-        logits = logits.permute((0, logits.dim() - 1, *range(1, logits.dim() - 1)))
+    """cross_entropy of linear(input, linear_weight, linear_bias).
+
+    Shapes: (N, in) or (in), weight (C, *, in), bias (C, *), targets (N, *) or, probabilities, (N, C, *). `options` choose how PyTorch
+    computes it in parts, and change nothing here.
+    """
+    rows = linear_weight.reshape((-1, linear_weight.size(-1)))
+    logits = ops.linear(input, rows, None if linear_bias is None else linear_bias.reshape((-1,)))
+    if linear_weight.dim() > 2:
+        logits = logits.reshape((*input.shape[:-1], *linear_weight.shape[:-1]))
     return cross_entropy(logits, target, weight, reduction=reduction, ignore_index=-100 if ignore_index is None else ignore_index,
                          label_smoothing=label_smoothing)
 
@@ -170,7 +174,9 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
-    if input.dim() not in (1, 2) or input.size(-1) == 0:
+    if input.dim() == 0:
+        input = input.reshape((1,))
+    if input.dim() > 2 or input.size(-1) == 0:
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {input.shape}")
     rows, targets = (input, target) if input.dim() == 2 else (input.unsqueeze(0), target.reshape(1))
     if targets.dim() != 1 or targets.numel() != rows.size(0):

@@ -1,6 +1,6 @@
 """Pooling: windows of signals and images, by their means, their largest elements, or their norms."""
 
-from shunt.nn.functional._common import numbers, ops
+from shunt.nn.functional._common import into, numbers, ops
 
 
 def _checked(input, dims, name):
@@ -36,14 +36,15 @@ def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation
     return max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
     """The mean of each window. Shape (N, C, H, W) or (C, H, W); the stride is the window by default.
 
     Args:
         count_include_pad: whether the zeros that are put around the image count as elements.
         divisor_override: what the sums are divided by instead of the number of elements.
     """
-    return ops.avg_pool2d(input, kernel_size, () if stride is None else stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return ops.avg_pool2d(input, kernel_size, () if stride is None else stride, padding, ceil_mode, count_include_pad, divisor_override,
+                          out=out)
 
 
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
@@ -55,7 +56,7 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
                           count_include_pad).squeeze(-2)
 
 
-def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
     """The mean of each window. Shape (N, C, D, H, W) or (C, D, H, W); the stride is the window by default.
 
     The sums of windows of planes, then of windows of depths, divided by how many elements they are of.
@@ -79,8 +80,11 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         columns = ops.avg_pool2d(columns, (kernel[0], 1), (step[0], 1), (pads[0], 0), ceil_mode, True, 1)
         return columns.reshape((*lead, columns.size(-2), *size))
 
+    def mean(total, count):
+        return into(out, ops.div(total, count, rounding_mode=None if input.is_floating_point() else "trunc"))
+
     if divisor_override is not None:
-        return sums(input) / divisor_override
+        return mean(sums(input), divisor_override)
     ones = input.new_ones(input.shape[-3:])
     if count_include_pad:
         from shunt.nn.functional.padding import pad
@@ -91,8 +95,8 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         pads = inner
         total = sums(input)
         count = count[tuple(slice(0, n) for n in total.shape[-3:])]
-        return total / count
-    return sums(input) / sums(ones)
+        return mean(total, count)
+    return mean(sums(input), sums(ones))
 
 
 def adaptive_avg_pool2d(input, output_size):
@@ -108,8 +112,8 @@ def adaptive_avg_pool1d(input, output_size):
 
 def adaptive_avg_pool3d(input, output_size):
     """Means of windows that make a volume of the size given: an int, or three, of which None keeps the input's."""
-    _checked(input, 3, "adaptive_avg_pool3d")
     depth, *size = _sizes(input, output_size, 3)
+    _checked(input, 3, "adaptive_avg_pool3d")
     lead, (d, h, w) = input.shape[:-3], input.shape[-3:]
     planes = ops.adaptive_avg_pool2d(input.reshape((-1, d, h, w)), size)
     columns = ops.adaptive_avg_pool2d(planes.reshape((-1, 1, d, size[0] * size[1])), (depth, size[0] * size[1]))
@@ -120,7 +124,7 @@ def _sizes(input, output_size, dims):
     sizes = tuple(output_size) if isinstance(output_size, tuple | list) else (output_size,) * dims
     if len(sizes) != dims:
         raise RuntimeError(f"output_size must be one int or {dims} ints, but got {sizes}")
-    if input.dim() < dims:
+    if input.dim() <= dims:
         raise ValueError(f"Input dimension should be at least {dims + 1}")
     return tuple(n if s is None else s for s, n in zip(sizes, input.shape[-dims:]))
 
@@ -135,8 +139,8 @@ def adaptive_max_pool1d(input, output_size, return_indices=False):
 
 def adaptive_max_pool2d(input, output_size, return_indices=False):
     """The largest elements of windows that make an image of the size given; with `return_indices` also where in its image each is."""
-    _checked(input, 2, "adaptive_max_pool2d")
     height, width = _sizes(input, output_size, 2)
+    _checked(input, 2, "adaptive_max_pool2d")
     h, w = input.shape[-2:]
     if 0 in (h, w) or input.size(-3) == 0:
         raise RuntimeError("adaptive_max_pool2d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
