@@ -29,7 +29,8 @@ globals().update(_legacy_types)
 __version__ = _C.__version__
 
 # What programs may take as shunt.<name> without an import of its own, and few use.
-_MODULES = frozenset(("func", "linalg", "nn", "optim", "special", "utils"))
+_MODULES = frozenset(("func", "linalg", "nn", "optim", "serialization", "special", "utils"))
+_FUNCTIONS = {"load": "serialization", "save": "serialization"}  # and the module that has it
 
 
 def __getattr__(name):
@@ -37,8 +38,12 @@ def __getattr__(name):
     if name in _MODULES:
         import importlib
         return importlib.import_module(f"shunt.{name}")
-    raise no_attribute("module 'shunt'", name, [*globals(), *_MODULES])
+    if name in _FUNCTIONS:
+        import importlib
+        value = globals()[name] = getattr(importlib.import_module(f"shunt.{_FUNCTIONS[name]}"), name)
+        return value
+    raise no_attribute("module 'shunt'", name, [*globals(), *_MODULES, *_FUNCTIONS])
 
 
 def __dir__():
-    return [*globals(), *_MODULES]
+    return [*globals(), *_MODULES, *_FUNCTIONS]

@@ -11,6 +11,7 @@
 #include "python/src/base/log.h"
 #include "python/src/base/errors.h"
 #include "python/src/call/entry.h"
+#include "python/src/files/files.h"
 #include "python/src/types/constants.h"
 #include "python/src/types/device.h"
 #include "python/src/types/generator.h"
@@ -58,7 +59,7 @@ void addFunctions(PyObject* module) {
 
 void fill(PyObject* m) {
   for (PyMethodDef* functions : {module_functions, autograd_functions, recording_functions, factory_functions, dlpack_functions,
-                                 storage_functions, setting_functions, tensor_class_functions, tensor_value_functions})
+                                 storage_functions, file_functions, setting_functions, tensor_class_functions, tensor_value_functions})
     checkStatus(PyModule_AddFunctions(m, functions));
   checkStatus(PyModule_AddStringConstant(m, "__version__", SHUNT_VERSION));
   addConstants(m);
