@@ -125,7 +125,7 @@ TEST(RetainGrad, FollowsAnInPlaceOperator) {
   EXPECT_EQ(values(x.grad()), (Values{6, 6}));
 }
 
-TEST(RetainGrad, IsOneOfTheHooksInTheirOrder) {
+TEST(RetainGrad, ComesAfterTheHooks) {
   const Tensor x = leaf({1});
   const Tensor h = x.mul(10);
   const auto tenfold = [](const Tensor& g) { return g.mul(10); };
@@ -133,8 +133,43 @@ TEST(RetainGrad, IsOneOfTheHooksInTheirOrder) {
   h.retain_grad();
   EXPECT_EQ(h.register_hook(tenfold), 2u);
   h.sum().backward();
-  EXPECT_EQ(values(h.grad()), (Values{10}));
+  EXPECT_EQ(values(h.grad()), (Values{100}));
   EXPECT_EQ(values(x.grad()), (Values{1000}));
+}
+
+TEST(NodeHook, PreHooksComeAfterThoseOfTheTensors) {
+  std::string order;
+  const auto of = [&](const Tensor& t, Node& node) {
+    node.add_pre_hook([&](const variable_list& g) { return order += "node ", g; });
+    t.register_hook([&](const Tensor& g) { return order += "tensor ", g; });
+    node.add_post_hook([&](const variable_list& g, const variable_list&) { return order += "post ", g; });
+  };
+  const Tensor x = leaf({1});
+  const Tensor h = x.mul(10);
+  of(h, *h.grad_fn());
+  of(x, *h.grad_fn()->next_edge(0).function);
+  h.sum().backward();
+  EXPECT_EQ(order, "tensor node post tensor node post ");
+  EXPECT_EQ(values(x.grad()), (Values{10}));
+}
+
+TEST(TensorHook, RunsForAGradientThatIsReturned) {
+  const Tensor x = leaf({1});
+  const Tensor h = x.mul(3);
+  int of_node = 0;
+  h.grad_fn()->add_pre_hook([&](const variable_list& g) { return ++of_node, g; });
+  h.register_hook([](const Tensor& g) { return g.mul(10); });
+  x.register_hook([](const Tensor& g) { return g.mul(2); });
+  const auto grads = [&](const variable_list& inputs) {
+    std::vector<Values> out;
+    for (const Tensor& g : autograd::grad({h.sum()}, inputs, {}, true)) out.push_back(values(g));
+    return out;
+  };
+  EXPECT_EQ(grads({h}), (std::vector<Values>{{10}}));
+  EXPECT_EQ(of_node, 0);
+  EXPECT_EQ(grads({x}), (std::vector<Values>{{60}}));
+  EXPECT_EQ(of_node, 1);
+  EXPECT_EQ(grads({h, x}), (std::vector<Values>{{1}, {60}}));  // what had come to h, where the run goes on
 }
 
 TEST(TensorHook, MustKeepTheDtype) {
@@ -162,6 +197,105 @@ TEST(RetainGrad, DoesNotKeepTheTensorAlive) {
   EXPECT_TRUE(gone.expired());
   y.backward();
   EXPECT_EQ(values(x.grad()), (Values{2}));
+}
+
+TEST(NodeHook, IsRemovedByItsNumber) {
+  const Tensor x = leaf({1});
+  const Tensor h = x.mul(1);
+  Node& node = *h.grad_fn();
+  std::string order;
+  const auto pre = [&](const char* name) {
+    return node.add_pre_hook([&order, name](const variable_list& g) { return order += name, g; });
+  };
+  const auto post = [&](const char* name) {
+    return node.add_post_hook(
+        [&order, name](const variable_list& g, const variable_list&) { return order += name, g; });
+  };
+  EXPECT_THAT(errorOf([&] { node.remove_pre_hook(0); }), HasSubstr("remove_pre_hook: MulBackward1 has no pre-hook 0"));
+  const unsigned a = pre("a"), b = pre("b"), c = post("c"), d = post("d");
+  h.sum().backward({}, true);
+  EXPECT_EQ(order, "abcd");
+  node.remove_pre_hook(a);
+  node.remove_post_hook(d);
+  node.remove_post_hook(d);
+  EXPECT_NE(pre("e"), b);
+  h.sum().backward({}, true);
+  EXPECT_EQ(order, "abcdbec");
+  EXPECT_THAT(errorOf([&] { node.remove_post_hook(9); }), HasSubstr("has no post-hook 9"));
+  node.remove_post_hook(c);
+}
+
+TEST(NodeHook, MayRemoveItselfAndAddOthersWhileItRuns) {
+  const Tensor x = leaf({1});
+  const Tensor h = x.mul(1);
+  Node& node = *h.grad_fn();
+  std::string order;
+  unsigned id = 0;
+  id = node.add_pre_hook([&, kept = std::string("a long text that isn't kept in place")](const variable_list& g) {
+    node.remove_pre_hook(id);
+    for (int i = 0; i < 20; ++i) node.add_pre_hook([&](const variable_list& grads) { return order += ".", grads; });
+    order += kept;
+    return g;
+  });
+  h.sum().backward({}, true);
+  EXPECT_EQ(order, "a long text that isn't kept in place....................");
+  h.sum().backward();
+  EXPECT_EQ(order, "a long text that isn't kept in place........................................");
+}
+
+TEST(PostAccumulateGradHook, SeesTheLeafWithItsNewGrad) {
+  const Tensor x = leaf({1, 2});
+  std::vector<Values> seen;
+  const unsigned id = x.register_post_accumulate_grad_hook([&](const Tensor& t) {
+    EXPECT_TRUE(t.is_same(x));
+    seen.push_back(values(t.grad()));
+  });
+  x.register_hook([&](const Tensor& g) {
+    EXPECT_EQ(x.grad().defined(), !seen.empty());
+    return g.mul(10);
+  });
+  x.mul(3).sum().backward();
+  x.mul(3).add(x).sum().backward();  // both gradients arrive, and one sum is added
+  EXPECT_EQ(seen, (std::vector<Values>{{30, 30}, {70, 70}}));
+  x.remove_post_accumulate_grad_hook(id);
+  x.mul(3).sum().backward();
+  EXPECT_EQ(seen.size(), 2u);
+}
+
+TEST(PostAccumulateGradHook, MayTakeTheGradAway) {
+  const Tensor x = leaf({1, 2});
+  Values stepped;
+  x.register_post_accumulate_grad_hook([&](const Tensor& t) {
+    const NoGradGuard guard;
+    t.sub_(t.grad());
+    t.mutable_grad() = {};
+  });
+  x.mul(3).sum().backward();
+  EXPECT_EQ(values(x), (Values{-2, -1}));
+  EXPECT_FALSE(x.grad().defined());
+}
+
+TEST(PostAccumulateGradHook, ComesBeforeThoseOfTheAccumulatorAndNotForGradsThatAreReturned) {
+  const Tensor x = leaf({1});
+  std::string order;
+  x.register_post_accumulate_grad_hook([&](const Tensor&) { order += "tensor "; });
+  const Tensor y = x.mul(3);
+  y.grad_fn()->next_edge(0).function->add_post_hook(
+      [&](const variable_list& g, const variable_list&) { return order += "node ", g; });
+  y.sum().backward({}, true);
+  EXPECT_EQ(order, "tensor node ");
+  autograd::grad({y.sum()}, {x});
+  EXPECT_EQ(order, "tensor node ");
+}
+
+TEST(PostAccumulateGradHook, IsForLeavesThatRequireGrad) {
+  const Tensor x = leaf({1});
+  const auto hook = [](const Tensor&) {};
+  EXPECT_THAT(errorOf([&] { x.mul(2).register_post_accumulate_grad_hook(hook); }),
+              HasSubstr("post accumulate grad hooks cannot be registered on non-leaf tensors"));
+  EXPECT_THAT(errorOf([&] { tensorOf({1}).register_post_accumulate_grad_hook(hook); }),
+              HasSubstr("cannot register a hook on a tensor that doesn't require gradient"));
+  EXPECT_THAT(errorOf([&] { x.remove_post_accumulate_grad_hook(0); }), HasSubstr("no hook at position 0"));
 }
 
 }  // namespace

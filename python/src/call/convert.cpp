@@ -13,8 +13,8 @@ namespace {
 
 [[noreturn]] SHUNT_COLD void raiseElement(const Parameter& p, Py_ssize_t place, const char* wanted, PyObject* got) {
   const std::string type = typeNameOf(got);
-  PyErr_Format(PyExc_TypeError, "argument '%U' must be a %s, but found element of type %s at pos %zd", p.name, wanted,
-               type.c_str(), place);
+  PyErr_Format(PyExc_TypeError, "%s(): argument '%U' must be %s, but found element of type %s at pos %zd", p.function,
+               p.name, wanted, type.c_str(), place);
   throw PythonError();
 }
 
@@ -22,7 +22,8 @@ int64_t intOf(PyObject* o) {
   if (PyLong_Check(o)) [[likely]] {
     int overflow = 0;
     const long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
-    if (overflow != 0) raise(PyExc_OverflowError, "Overflow when unpacking long: " + reprOf(o) + " doesn't fit in 64 bits");
+    if (overflow != 0)
+      raise(PyExc_OverflowError, "Overflow when unpacking long: " + reprOf(o) + " doesn't fit in 64 bits");
     if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
     return value;
   }

@@ -116,8 +116,7 @@ struct Plain<E> {
 template <class T>
 struct Converter {
   T value;
-  Converter(const Parameter& p, PyObject* o)
-      : value(o != nullptr ? Plain<T>::of(p, o) : Plain<T>::fallback(p.value)) {}
+  Converter(const Parameter& p, PyObject* o) : value(o != nullptr ? Plain<T>::of(p, o) : Plain<T>::fallback(p.value)) {}
   operator T() const { return value; }
 };
 
@@ -225,7 +224,7 @@ struct Converter<std::array<bool, N>> {
   Converter(const Parameter& p, PyObject* o) {
     if (o == nullptr) return;
     if (PySequence_Fast_GET_SIZE(o) != static_cast<Py_ssize_t>(N)) {
-      PyErr_Format(PyExc_TypeError, "argument '%U' must be a tuple of %zu bools", p.name, N);
+      PyErr_Format(PyExc_TypeError, "%s(): argument '%U' must be a tuple of %zu bools", p.function, p.name, N);
       throw PythonError();
     }
     for (size_t i = 0; i < N; ++i) list[i] = PyObject_IsTrue(PySequence_Fast_ITEMS(o)[i]) == 1;

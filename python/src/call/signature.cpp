@@ -49,7 +49,9 @@ Default defaultOf(const Argument& argument) {
       d.floating = value.toDouble();
       break;
     case TypeKind::Scalar:
-      d.scalar = value.isBool() ? Scalar(value.toBool()) : value.isInt() ? Scalar(value.toInt()) : Scalar(value.toDouble());
+      d.scalar = value.isBool()  ? Scalar(value.toBool())
+                 : value.isInt() ? Scalar(value.toInt())
+                                 : Scalar(value.toDouble());
       break;
     case TypeKind::Bool:
       d.integer = value.toBool();
@@ -107,10 +109,11 @@ std::string defaultText(const Parameter& p) {
 
 }  // namespace
 
-Signature::Signature(const FunctionSchema& schema, bool method) : is_method(method) {
+Signature::Signature(const FunctionSchema& schema, const char* function, bool method) : is_method(method) {
   const auto& arguments = schema.arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
     Parameter p = makeParameter(arguments[i], method);
+    p.function = function;
     const bool is_self = method && arguments[i].name == "self";
     if (is_self) self_index = i;
     if (p.is_out) {
@@ -151,8 +154,8 @@ std::string Signature::str() const {
 PyObject* numpyNameOf(PyObject* name) {
   struct Names {
     PyObject *dim = interned("dim"), *keepdim = interned("keepdim"), *input = interned("input"),
-             *other = interned("other"), *axis = interned("axis"), *keepdims = interned("keepdims"),
-             *x = interned("x"), *x2 = interned("x2");
+             *other = interned("other"), *axis = interned("axis"), *keepdims = interned("keepdims"), *x = interned("x"),
+             *x2 = interned("x2");
   };
   static const Names names;
   if (name == names.dim) return names.axis;

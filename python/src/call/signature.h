@@ -56,10 +56,11 @@ struct Parameter {
   int64_t fixed_size = 0;     // of lists for which one number may stand
   Default value;              // where it isn't given
   std::string schema_name;
+  const char* function = "";  // whose it is, for messages
 };
 
-/// One way to call a function. `parameters` are in the schema's order, which is the kernel's; a method's `self` is one of
-/// them, given apart.
+/// One way to call a function. `parameters` are in the schema's order, which is the kernel's; a method's `self` is one
+/// of them, given apart.
 struct Signature {
   std::vector<Parameter> parameters;
   std::vector<uint8_t> positional;  // indices of what may be given by position, in order
@@ -70,7 +71,8 @@ struct Signature {
   size_t num_outputs = 0;            // written keyword arguments, which Python gives as out= together
   size_t first_output = 0;
 
-  Signature(const FunctionSchema& schema, bool is_method);
+  /// `function`: the name that messages give; it outlives the signature.
+  Signature(const FunctionSchema& schema, const char* function, bool is_method);
   /// "add(Tensor input, Tensor other, *, Number alpha=1, Tensor out=None)" without the name: "(Tensor input, ...)".
   std::string str() const;
 };
