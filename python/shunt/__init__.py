@@ -14,6 +14,7 @@ from shunt._operators import *  # noqa: F403  the dictionary's functions
 from shunt.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from shunt._random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
-from shunt import autograd
+from shunt import autograd, compiler, func, utils
+from shunt.compiler import compile
 
 __version__ = _C.__version__

@@ -2,6 +2,8 @@
 #include "python/src/autograd/engine.h"
 #include "python/src/base/errors.h"
 #include "python/src/call/entry.h"
+#include "python/src/compile/compiled.h"
+#include "python/src/func/calls.h"
 #include "python/src/types/constants.h"
 #include "python/src/types/device.h"
 #include "python/src/types/generator.h"
@@ -57,6 +59,8 @@ PyObject* makeModule() {
   addGenerator(m);
   addTensorType(m);
   addFunctions(m);
+  addCompiled(m);
+  addFunctionTransforms(m);
   return module.release();
 }
 

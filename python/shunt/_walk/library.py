@@ -29,7 +29,7 @@ DEPENDENCIES = frozenset({"numpy"})
 EFFECTS = frozenset(
     {("serialization.py", "save"), ("serialization.py", "load"), ("_serialization.py", "save"), ("_serialization.py", "load"),
      ("_random.py", "manual_seed"), ("_random.py", "seed"), ("_random.py", "initial_seed"), ("_random.py", "get_rng_state"),
-     ("_random.py", "set_rng_state"), ("compiler.py", "_enter_disabled")}
+     ("_random.py", "set_rng_state")}
 )
 
 TENSOR_CLASSES = (shunt.Tensor,)  # a walk looks at these by themselves; the last has all attributes
