@@ -7,6 +7,7 @@
     print(x.grad)
 """
 
+from shunt import _load  # before _C, which needs libshunt
 from shunt import _C
 from shunt._C import *  # noqa: F403  dtypes, device, Size, Generator
 from shunt._tensor import Tensor
