@@ -121,14 +121,13 @@ def vjp(func, *primals, has_aux=False):
     Args:
         func: returns tensors, or containers of them; with has_aux a pair of these and anything.
         primals: containers of floating tensors.
-    The function takes cotangents that are structured as the result and returns a gradient for one primal, a tuple of them
-    for several. It may be called often, also inside vmap. With has_aux there is a third result: what else func returned.
+    The function takes cotangents that are structured as the result and returns a tuple of gradients, one for each primal. It may be called often, also inside vmap. With has_aux there is a third result: what else func returned.
     """
-    return vjp_with(func, range(len(primals)), primals, has_aux, is_single=len(primals) == 1)
+    return vjp_with(func, range(len(primals)), primals, has_aux)
 
 
-def vjp_with(func, numbers, args, has_aux=False, is_single=False):
-    """vjp() for the arguments at some positions; `is_single`: whether the pullback gives one gradient or a tuple."""
+def vjp_with(func, numbers, args, has_aux=False):
+    """vjp() for the arguments at some positions: the pullback gives a tuple of one gradient for each."""
     level = Level("vjp")
     with level:
         inside = list(args)
@@ -157,7 +156,7 @@ def vjp_with(func, numbers, args, has_aux=False, is_single=False):
             grads = call.gradients(outputs, flat, True)
         grads = iter(level.unwrap(list(grads)))
         found = tuple(tree_unflatten([next(grads) for _ in range(s.num_leaves)], s) for s in structures)
-        return found[0] if is_single else found
+        return found
 
     value = level.unwrap(output)
     return (value, pullback, level.unwrap(aux)) if has_aux else (value, pullback)

@@ -36,11 +36,11 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
             raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
                                f"supported. Tensor is of size {list(x.shape)} while the given forward gradient is of size {list(t.shape)}.")
     result = vjp(func, *primals, has_aux=has_aux)
-    derivative = _forward(result[0], result[1], len(primals))(*tangents)
+    derivative = _forward(*result[:2])(*tangents)
     return (result[0], derivative, result[2]) if has_aux else (result[0], derivative)
 
 
-def _forward(output, pullback, count):
+def _forward(output, pullback):
     """The function of tangents that belongs to a pullback."""
     outputs, spec = tree_flatten(output)
 
@@ -50,8 +50,7 @@ def _forward(output, pullback, count):
     def forward(*tangents):
         start = [x.detach().new_zeros(x.shape) for x in outputs]
         _, transposed = vjp(of_cotangents, *start)
-        found = transposed(tangents[0] if count == 1 else tuple(tangents))
-        return tree_unflatten([found] if len(start) == 1 else list(found), spec)
+        return tree_unflatten(list(transposed(tuple(tangents))), spec)
 
     return forward
 
@@ -60,7 +59,7 @@ def linearize(func, *primals):
     """What func(*primals) returns, and a function of tangents, structured as the primals, that gives the result's
     derivative along these. `func` runs once."""
     output, pullback = vjp(func, *primals)
-    forward = _forward(output, pullback, len(primals))
+    forward = _forward(output, pullback)
     specs = [tree_flatten(p)[1] for p in primals]
 
     def jvp_fn(*tangents):
@@ -138,7 +137,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
         numbers = positions(argnums, len(args))
         result = vjp_with(lambda *a: func(*a, **kwargs), numbers, args, has_aux)
         outputs, spec = tree_flatten(result[0])
-        forward = _forward(result[0], lambda c: result[1](c), 2)
+        forward = _forward(*result[:2])
         columns = []  # by leaf of the arguments, then by result
         for k, a in enumerate(numbers):
             leaves, its_spec = tree_flatten(args[a])

@@ -30,11 +30,7 @@ std::string representation(PyObject* o) {
 Ref typeOf(PyObject* o) { return Ref::borrow(reinterpret_cast<PyObject*>(Py_TYPE(o))); }
 bool isOfType(PyObject* o, const Ref& type) { return reinterpret_cast<PyObject*>(Py_TYPE(o)) == type.get(); }
 
-Tensor numberAsTensor(double value) {
-  Tensor t = ops::scalar_tensor::call(value, kDouble, {}, {}, {});
-  t.unsafeGetTensorImpl()->set_wrapped_number(true);
-  return t;
-}
+Tensor numberAsTensor(double value) { return ops::scalar_tensor::call(value, kDouble, {}, {}, {}); }
 
 }  // namespace
 
@@ -223,8 +219,14 @@ std::string CallArguments::difference(const Arguments& arguments) const {
 Ref CallArguments::rebuild(const Node& n, PyObject* o, Rebuilding& state) {
   switch (n.kind) {
     case Kind::kTensor:
-    case Kind::kLifted:
       return owned(wrap(state.tensors[state.next++]));
+    case Kind::kLifted: {
+      static PyObject* const type = [] {
+        const Ref module = owned(PyImport_ImportModule("shunt._lifted"));
+        return check(PyObject_GetAttrString(module.get(), "LiftedFloat"));
+      }();
+      return owned(PyObject_CallOneArg(type, owned(wrap(state.tensors[state.next++])).get()));
+    }
     case Kind::kValue:
     case Kind::kObject:
       return Ref::borrow(o);
@@ -235,7 +237,7 @@ Ref CallArguments::rebuild(const Node& n, PyObject* o, Rebuilding& state) {
         PyTuple_SET_ITEM(items.get(), at, rebuild(n.children[i], PyTuple_GET_ITEM(o, at), state).release());
       }
       if (PyTuple_CheckExact(o)) return items;
-      if (PyObject_HasAttrString(o, "_make")) return owned(PyObject_CallMethod(o, "_make", "O", items.get()));
+      if (PyObject_HasAttrString(o, "_make")) return owned(PyObject_CallMethod(o, "_make", "(O)", items.get()));
       return owned(PyObject_CallOneArg(n.object.get(), items.get()));
     }
     case Kind::kList:

@@ -141,6 +141,14 @@ class SpecializedCall {
     return reason;
   }
   std::shared_ptr<ResultTemplate> record(detail::TraceCall& trace, const std::vector<Tensor>& wrappers) {
+    try {
+      return recorded(trace, wrappers);
+    } catch (const PythonError& e) {
+      e.restore();
+      throw Error(reasonOfError());
+    }
+  }
+  std::shared_ptr<ResultTemplate> recorded(detail::TraceCall& trace, const std::vector<Tensor>& wrappers) {
     if (!specialization_.is_confirmed) throw Error("the calls so far have raised errors");
     std::shared_ptr<ResultTemplate> made;
     std::vector<Tensor> outputs;
@@ -151,7 +159,7 @@ class SpecializedCall {
         const Recording scope;
         result = Ref::steal(PyObject_CallMethod(self_, "_record", "OOO", object_.get(), args.get(), kwargs.get()));
       }
-      if (!result) throw Error(reasonOfError());
+      if (!result) throw PythonError();
       if (const int64_t failed = specialization_.guards.firstFailed(); failed >= 0) {
         owned(PyObject_CallMethod(self_, "_unstable", "OLs", object_.get(), static_cast<long long>(failed), ""));
         throw Error("the function changes what it reads: " + specialization_.changed);
@@ -241,7 +249,6 @@ PyObject* newCompiled(PyTypeObject* type, PyObject* arguments, PyObject*) {
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
   Py_VISIT(asCompiled(self)->function);
   Py_VISIT(asCompiled(self)->specializations);
   Py_VISIT(asCompiled(self)->dict);
@@ -259,9 +266,7 @@ void dealloc(PyObject* self) {
   Py_CLEAR(asCompiled(self)->function);
   Py_CLEAR(asCompiled(self)->specializations);
   Py_CLEAR(asCompiled(self)->dict);
-  PyTypeObject* const type = Py_TYPE(self);
-  type->tp_free(self);
-  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0) Py_DECREF(type);
+  Py_TYPE(self)->tp_free(self);  // the derived class is Python's, which lets go of it
 }
 
 PyMemberDef members[] = {

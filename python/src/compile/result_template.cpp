@@ -155,7 +155,7 @@ PyObject* ResultTemplate::build(const Node& n, const Tensor* tensors) {
         PyTuple_SET_ITEM(items.get(), static_cast<Py_ssize_t>(i), build(n.children[i], tensors));
       if (n.kind == Kind::kTuple) return items.release();
       if (PyObject_HasAttrString(n.object.get(), "_make"))
-        return check(PyObject_CallMethod(n.object.get(), "_make", "O", items.get()));
+        return check(PyObject_CallMethod(n.object.get(), "_make", "(O)", items.get()));
       return check(PyObject_CallOneArg(n.object.get(), items.get()));
     }
     case Kind::kList:
