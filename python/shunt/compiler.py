@@ -123,7 +123,7 @@ class Compiled(_C._CompiledBase):
             self._give_up(why)
             return
         self._facts[specialization] = (observed, walked, why)
-        specialization.guard(walked.guards, guard.MISSING, walked.alive)
+        specialization.guard(walked.guards, guard.MISSING, walked.alive, [tensor for _, tensor in walked.tensors])
         failed = specialization.first_failed()
         if failed >= 0:
             self._unstable(specialization, failed, "")
@@ -147,7 +147,10 @@ class Compiled(_C._CompiledBase):
 
     def _mismatch(self, specialization, failed):
         guard, _, refusal, _ = _walker()
-        found = self._facts[specialization][1].guards[failed]
+        guards = self._facts[specialization][1].guards
+        if failed >= len(guards):
+            return "whether a tensor requires grad, its shape, strides or dtype"
+        found = guards[failed]
         values = guard.mismatch(found)
         if values is None:
             return f"{found.path} was another one"

@@ -107,7 +107,7 @@ class SpecializedCall {
   }
   /// The function has run: what it has left of the state, and of its arguments, decides whether it may be recorded.
   void confirm() {
-    const int64_t failed = specialization_.guards.firstFailed();
+    const int64_t failed = specialization_.firstFailed();
     std::string difference = failed < 0 ? specialization_.arguments.difference(arguments_) : "";
     if (failed < 0 && difference.empty()) {
       FoundTensors now{{{}, {}, found_.call.types}, {}, 0};
@@ -160,7 +160,7 @@ class SpecializedCall {
         result = Ref::steal(PyObject_CallMethod(self_, "_record", "OOO", object_.get(), args.get(), kwargs.get()));
       }
       if (!result) throw PythonError();
-      if (const int64_t failed = specialization_.guards.firstFailed(); failed >= 0) {
+      if (const int64_t failed = specialization_.firstFailed(); failed >= 0) {
         owned(PyObject_CallMethod(self_, "_unstable", "OLs", object_.get(), static_cast<long long>(failed), ""));
         throw Error("the function changes what it reads: " + specialization_.changed);
       }
@@ -221,7 +221,7 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, size_t flags, PyOb
       if (i == 0 && s.function != nullptr && s.is_confirmed && s.function->passesBy())
         return PyObject_Vectorcall(c->function, args, flags, keywords);
       FoundTensors found{{{}, {}, &typeid(Specialization)}, {}, 0};
-      if (!s.arguments.match(arguments, found) || s.guards.firstFailed() >= 0) continue;
+      if (!s.arguments.match(arguments, found) || s.firstFailed() >= 0) continue;
       if (i > 0) {  // the one that is called most comes first
         PyList_SET_ITEM(list, i, PyList_GET_ITEM(list, i - 1));
         PyList_SET_ITEM(list, i - 1, object);

@@ -8,6 +8,31 @@
 
 namespace shunt::python {
 
+TensorFacts::TensorFacts(PyObject* o) : object(Ref::borrow(o)) {
+  const Tensor& t = tensorOf(o);
+  keys = t.key_set().raw();
+  dtype = t.dtype();
+  requires_grad = t.requires_grad();
+  for (const int64_t n : t.sizes()) sizes.push_back(n);
+  for (const int64_t n : t.strides()) strides.push_back(n);
+}
+
+bool TensorFacts::hold() const {
+  const Tensor& t = tensorOf(object.get());
+  const TensorImpl& impl = *t.unsafeGetTensorImpl();
+  const auto same = [](IntArrayRef a, const auto& b) { return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin()); };
+  return impl.key_set().raw() == keys && impl.dtype() == dtype && same(impl.sizes(), sizes) &&
+         same(impl.strides(), strides) && t.requires_grad() == requires_grad;
+}
+
+int64_t Specialization::firstFailed() const {
+  const int64_t failed = guards.firstFailed();
+  if (failed >= 0) return failed;
+  for (const TensorFacts& t : tensors)
+    if (!t.hold()) return static_cast<int64_t>(guards.size());
+  return -1;
+}
+
 namespace {
 
 Specialization& of(PyObject* self) { return specializationOf(self); }
@@ -51,6 +76,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   if (s == nullptr) return 0;
   if (const int stop = s->arguments.traverse(visit, arg)) return stop;
   if (const int stop = s->guards.traverse(visit, arg)) return stop;
+  for (const TensorFacts& t : s->tensors) Py_VISIT(t.object.get());
   Py_VISIT(s->kept.get());
   return 0;
 }
@@ -64,8 +90,11 @@ void dealloc(PyObject* self) {
 // The package has checked the options.
 PyObject* guard(PyObject* self, PyObject* arguments) {
   return guarded([&]() -> PyObject* {
-    PyObject *guards = nullptr, *missing = nullptr, *kept = nullptr;
-    if (!PyArg_ParseTuple(arguments, "O!OO", &PyList_Type, &guards, &missing, &kept)) return nullptr;
+    PyObject *guards = nullptr, *missing = nullptr, *kept = nullptr, *tensors = nullptr;
+    if (!PyArg_ParseTuple(arguments, "O!OOO!", &PyList_Type, &guards, &missing, &kept, &PyList_Type, &tensors))
+      return nullptr;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tensors); ++i)
+      if (PyObject* o = PyList_GET_ITEM(tensors, i); isTensor(o) && tensorOf(o).defined()) of(self).tensors.emplace_back(o);
     of(self).guards = StateGuards(guards, missing);
     of(self).kept = Ref::borrow(kept);
     of(self).arguments.forgetTensors();
@@ -92,7 +121,7 @@ PyObject* compileFunction(PyObject* self, PyObject* arguments) {
   });
 }
 
-PyObject* firstFailed(PyObject* self, PyObject*) { return PyLong_FromLongLong(of(self).guards.firstFailed()); }
+PyObject* firstFailed(PyObject* self, PyObject*) { return PyLong_FromLongLong(of(self).firstFailed()); }
 PyObject* size(PyObject* self, PyObject*) { return PyLong_FromSize_t(of(self).guards.size()); }
 
 PyObject* difference(PyObject* self, PyObject* arguments) {
@@ -152,7 +181,7 @@ PyObject* captured(PyObject* self, PyObject*) {
 }
 
 PyMethodDef methods[] = {
-    {"guard", guard, METH_VARARGS, "guard(guards, missing, kept): what has to hold."},
+    {"guard", guard, METH_VARARGS, "guard(guards, missing, kept, tensors): what has to hold."},
     {"compile", compileFunction, METH_VARARGS, "compile(name, record_after, max_variants, max_sizes, check)"},
     {"first_failed", firstFailed, METH_NOARGS, "first_failed() -> int: the first guard that doesn't hold, or -1."},
     {"num_guards", size, METH_NOARGS, nullptr},

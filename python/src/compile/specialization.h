@@ -17,10 +17,25 @@
 
 namespace shunt::python {
 
+/// What code can ask of a tensor that it finds by itself, without an operator. Its elements are read by the graph.
+struct TensorFacts {
+  explicit TensorFacts(PyObject* object);
+  bool hold() const;
+  Ref object;
+  uint64_t keys;
+  ScalarType dtype;
+  bool requires_grad;
+  InlineVector<int64_t, 4> sizes, strides;
+};
+
 struct Specialization {
+  /// The first guard of Python's state that doesn't hold, or -1; the number of guards for a tensor.
+  int64_t firstFailed() const;
+
   CallArguments arguments;
-  StateGuards guards;
-  std::unique_ptr<detail::CompiledFunction> function;  // null: calls run the function of Python
+  StateGuards guards = {};
+  std::vector<TensorFacts> tensors = {};
+  std::unique_ptr<detail::CompiledFunction> function = {};  // null: calls run the function of Python
   bool is_confirmed = false;  // a call was seen to leave all of that as it was
   Ref kept = {};              // what the guards need alive
   std::string changed = {};   // what the last failed comparison has found
