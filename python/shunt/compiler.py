@@ -208,6 +208,7 @@ class Compiled(_C._CompiledBase):
                 where = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
             traceback = traceback.tb_next
         text = f"{type(error).__name__}: {error}" if not isinstance(error, RuntimeError) else str(error)
+        text = text.partition(" (called from ")[0]  # a line of C++'s
         if where is None:
             return text
         import linecache

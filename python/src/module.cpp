@@ -48,8 +48,9 @@ PyMethodDef module_functions[] = {
 /// package.
 void addFunctions(PyObject* module) {
   for (const ModuleFunctions* m = generated_modules; m->name != nullptr; ++m) {
+    const auto* name = new std::string(std::string("shunt._C.") + m->name);  // by which functions are known as the package's
     auto* definition = new PyModuleDef{.m_base = PyModuleDef_HEAD_INIT,
-                                       .m_name = m->name,
+                                       .m_name = name->c_str(),
                                        .m_doc = "Operators of the dictionary as functions.",
                                        .m_size = -1,
                                        .m_methods = m->functions};  // as long as the process
