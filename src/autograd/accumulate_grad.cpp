@@ -116,17 +116,24 @@ variable_list AccumulateGrad::apply(variable_list&& grads) {
   Tensor grad = std::move(grads[0]);
   grads.clear();
   if (!grad.defined() || !variable.requires_grad()) return {};
-  SHUNT_CHECK(!variable.grad_fn(), "leaf variable has been moved into the graph interior");
-  AutogradMeta* meta = get_autograd_meta(variable);
+  const AutogradMeta* meta = get_autograd_meta(variable);
   if (meta->hooks_) grad = runHooks(*meta->hooks_, std::move(grad));
+  accumulateAfterHooks(std::move(grad));
+  return {};
+}
+
+void AccumulateGrad::accumulateAfterHooks(Tensor grad) {
+  if (!grad.defined() || !variable.requires_grad()) return;
+  SHUNT_CHECK(!variable.grad_fn(), "leaf variable has been moved into the graph interior");
   if (activeTrace() != nullptr) [[unlikely]] {
     const bool held = !hasOneHolder(grad) || (forwards_graph(grad) && !hasOneHolder(graph_tensor(grad)));
     callRecorded("trace::accumulate_grad_", {variable, std::move(grad), held});
-    return {};
+  } else {
+    const std::lock_guard lock(mutex_);
+    accumulate(variable, std::move(grad));
   }
-  std::lock_guard lock(mutex_);
-  accumulate(variable, std::move(grad));
-  return {};
+  if (get_autograd_meta(variable)->hooks_) [[unlikely]]
+    runPostAccumulateHooks(variable);  // without the lock: they may run backward themselves
 }
 
 }  // namespace shunt::autograd

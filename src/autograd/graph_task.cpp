@@ -1,8 +1,11 @@
 #include "src/autograd/graph_task.h"
 
+#include "src/autograd/anomaly.h"
+#include "src/autograd/hooks.h"
 #include "src/autograd/plain_grad.h"
 #include "src/autograd/unshared.h"
 
+#include <shunt/autograd/accumulate_grad.h>
 #include <shunt/autograd/engine.h>
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
@@ -265,27 +268,45 @@ void GraphTask::capture(uint32_t index, const variable_list& inputs) {
 }
 
 variable_list GraphTask::callWithHooks(Node& node, const NodeHooks& hooks, variable_list inputs) {
-  const auto plain = [&](variable_list grads, const char* kind, size_t i) {
+  const auto plain = [&](variable_list grads, const char* kind, unsigned i) {
     for (Tensor& grad : grads)
       if (isWrapped(grad)) [[unlikely]]
         makePlain(grad, "the ", kind, "-hook ", i, " of ", node.name(), " returned");
     return grads;
   };
+  inputs = runTensorHooks(node, std::move(inputs));
   const int64_t only = node.hooked_input();
-  for (size_t i = 0; i < hooks.pre.size(); ++i) {
+  hooks.pre.forEach([&](const PreHook& hook, unsigned i) {
+    if (hook.target<TensorPreHook>() != nullptr) return;
     if (only < 0) {
-      inputs = plain(hooks.pre[i](inputs), "pre", i);
-      continue;
+      inputs = plain(hook(inputs), "pre", i);
+      return;
     }
     Tensor& its = inputs[static_cast<size_t>(only)];
-    variable_list list = {std::move(its)};
-    its = std::move(plain(hooks.pre[i](list), "pre", i).at(0));
-  }
-  if (hooks.post.empty()) return node(std::move(inputs));
+    const variable_list list = {std::move(its)};
+    its = std::move(plain(hook(list), "pre", i).at(0));
+  });
+  auto* const leaf = dynamic_cast<AccumulateGrad*>(&node);
+  const auto run = [&] {
+    if (leaf == nullptr) return node(std::move(inputs));
+    leaf->accumulateAfterHooks(std::move(inputs.at(0)));
+    return variable_list();
+  };
+  if (hooks.post.empty()) return run();
   const variable_list before = inputs;
-  variable_list outputs = node(std::move(inputs));
-  for (size_t i = 0; i < hooks.post.size(); ++i) outputs = plain(hooks.post[i](outputs, before), "post", i);
+  variable_list outputs = run();
+  hooks.post.forEach([&](const PostHook& hook, unsigned i) { outputs = plain(hook(outputs, before), "post", i); });
   return outputs;
+}
+
+// In anomaly mode.
+variable_list GraphTask::callWatched(Node& node, const NodeHooks* hooks, variable_list inputs) try {
+  variable_list grads = hooks == nullptr ? node(std::move(inputs)) : callWithHooks(node, *hooks, std::move(inputs));
+  if (AnomalyMode::should_check_nan()) checkNoNan(node, grads);
+  return grads;
+} catch (...) {
+  warnOfForwardPlace(node);
+  throw;
 }
 
 // Neither the table nor the targets grow while nodes run, so references into them hold.
@@ -294,12 +315,19 @@ void GraphTask::evaluate(uint32_t index) {
   Node& node = *entry.node;
   variable_list inputs = takeInputs(entry);
   if (restricted_) {
-    if (entry.captured) capture(index, inputs);
+    if (entry.captured) {
+      if (!entry.needed) inputs = runTensorHooks(node, std::move(inputs));
+      capture(index, inputs);
+    }
     if (!entry.needed) return keepForNext(std::move(inputs));
   }
   running_node_ = &node;
   const NodeHooks* hooks = node.hooks();
-  variable_list grads = hooks == nullptr ? node(std::move(inputs)) : callWithHooks(node, *hooks, std::move(inputs));
+  variable_list grads;
+  if (anomaly_) [[unlikely]]
+    grads = callWatched(node, hooks, std::move(inputs));
+  else
+    grads = hooks == nullptr ? node(std::move(inputs)) : callWithHooks(node, *hooks, std::move(inputs));
   keepForNext(std::move(inputs));  // a node may leave it as it was
   if (!keep_graph_) node.release_variables();
   validate_outputs(node, grads);

@@ -15,6 +15,7 @@
 
 #include "src/autograd/scratch_memory.h"
 
+#include <shunt/autograd/anomaly_mode.h>
 #include <shunt/autograd/node.h>
 
 #include <memory_resource>
@@ -124,6 +125,7 @@ class GraphTask {
   uint32_t pop();
   void evaluate(uint32_t index);
   static variable_list callWithHooks(Node& node, const NodeHooks& hooks, variable_list inputs);
+  static variable_list callWatched(Node& node, const NodeHooks* hooks, variable_list inputs);
   void capture(uint32_t index, const variable_list& inputs);
   void deliver(uint32_t index, uint32_t input_nr, Tensor&& grad);
   static Tensor& slotOf(NodeTable::Entry& entry, uint32_t input_nr);
@@ -143,6 +145,7 @@ class GraphTask {
   const Node* running_node_ = nullptr;
   bool restricted_;
   bool keep_graph_;
+  const bool anomaly_ = AnomalyMode::is_enabled();
 };
 
 /// Says once that the grads that create_graph makes hold the graph, which holds them.

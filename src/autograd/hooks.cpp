@@ -3,6 +3,7 @@
 #include "src/autograd/accumulate.h"
 #include "src/autograd/plain_grad.h"
 
+#include <shunt/autograd/accumulate_grad.h>
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
@@ -13,21 +14,16 @@ namespace {
 
 void addTensorHooks(AutogradMeta& meta) {
   meta.hooks_ = std::make_shared<TensorHooks>();
-  if (!meta.grad_fn_) return;
-  meta.grad_fn_->add_pre_hook([list = meta.hooks_, nr = meta.output_nr_](const variable_list& grads) {
-    variable_list result = grads;
-    if (result[nr].defined()) result[nr] = runHooks(*list, std::move(result[nr]));
-    return result;
-  });
+  if (meta.grad_fn_) meta.grad_fn_->add_pre_hook(TensorPreHook{meta.hooks_, meta.output_nr_});
 }
 
 // Stores what arrives at the tensor's node as its grad. Does nothing once the tensor is gone or has another history.
-// One of the tensor's hooks: those registered before it have done their work, those after it have not.
-void addRetainHook(const Tensor& t, AutogradMeta& meta) {
-  if (!meta.hooks_) addTensorHooks(meta);
-  weak_intrusive_ptr<TensorImpl> weak(t.getIntrusivePtr());
-  meta.hooks_->hooks.emplace_back([weak = std::move(weak), node = meta.grad_fn_.get()](const Tensor& grad) {
-    const Tensor self(weak.lock());
+struct RetainGradHook {
+  weak_intrusive_ptr<TensorImpl> tensor;
+  const Node* node;
+
+  Tensor operator()(const Tensor& grad) const {
+    const Tensor self(tensor.lock());
     AutogradMeta* now = self.defined() ? get_autograd_meta(self) : nullptr;
     if (now == nullptr || now->grad_fn_.get() != node) return Tensor();
     ActiveTrace* trace = activeTrace();
@@ -38,16 +34,25 @@ void addRetainHook(const Tensor& t, AutogradMeta& meta) {
     else
       now->grad_ = std::move(after);
     return Tensor();
-  });
+  }
+};
+
+void addRetainHook(const Tensor& t, AutogradMeta& meta) {
+  if (!meta.hooks_) addTensorHooks(meta);
+  meta.hooks_->hooks.add(RetainGradHook{weak_intrusive_ptr<TensorImpl>(t.getIntrusivePtr()), meta.grad_fn_.get()});
 }
 
 }  // namespace
 
 Tensor runHooks(const TensorHooks& hooks, Tensor grad) {
-  for (size_t i = 0; i < hooks.hooks.size(); ++i) {  // a hook may add others
-    if (!hooks.hooks[i]) continue;
-    Tensor replaced = hooks.hooks[i](grad);
-    if (!replaced.defined()) continue;
+  bool retains = false;
+  hooks.hooks.forEach([&](const auto& hook, unsigned i) {
+    if (hook.template target<RetainGradHook>() != nullptr) {
+      retains = true;
+      return;
+    }
+    Tensor replaced = hook(grad);
+    if (!replaced.defined()) return;
     makePlain(replaced, "the hook ", i, " of a tensor (register_hook) returned");
     SHUNT_CHECK(replaced.sizes().equals(grad.sizes()), "the hook ", i,
                 " of a tensor (register_hook) returned a gradient of shape ", replaced.sizes(),
@@ -56,8 +61,46 @@ Tensor runHooks(const TensorHooks& hooks, Tensor grad) {
                 " of a tensor (register_hook) has changed the type of the gradient: it was given ", grad.scalar_type(),
                 " on ", grad.device(), " and returned ", replaced.scalar_type(), " on ", replaced.device());
     grad = std::move(replaced);
-  }
+  });
+  if (retains)
+    hooks.hooks.forEach([&](const auto& hook, unsigned) {
+      if (const auto* retain = hook.template target<RetainGradHook>()) (*retain)(grad);
+    });
   return grad;
+}
+
+variable_list TensorPreHook::operator()(const variable_list& grads) const {
+  variable_list result = grads;
+  if (result[output_nr].defined()) result[output_nr] = runHooks(*hooks, std::move(result[output_nr]));
+  return result;
+}
+
+variable_list runTensorHooks(Node& node, variable_list grads) {
+  if (const auto* leaf = dynamic_cast<const AccumulateGrad*>(&node)) {
+    const AutogradMeta* meta = get_autograd_meta(leaf->variable);
+    if (meta->hooks_ && grads[0].defined()) grads[0] = runHooks(*meta->hooks_, std::move(grads[0]));
+    return grads;
+  }
+  const NodeHooks* hooks = node.hooks();
+  if (hooks == nullptr) return grads;
+  const int64_t only = node.hooked_input();
+  hooks->pre.forEach([&](const PreHook& hook, unsigned) {
+    const auto* of_tensor = hook.target<TensorPreHook>();
+    if (of_tensor == nullptr) return;
+    if (only < 0) {
+      grads = (*of_tensor)(grads);
+      return;
+    }
+    Tensor& its = grads[static_cast<size_t>(only)];
+    const variable_list list = {std::move(its)};
+    its = std::move((*of_tensor)(list).at(0));
+  });
+  return grads;
+}
+
+void runPostAccumulateHooks(const Tensor& leaf) {
+  const std::shared_ptr<TensorHooks> hooks = get_autograd_meta(leaf)->hooks_;
+  if (hooks) hooks->post_accumulate.forEach([&](const auto& hook, unsigned) { hook(leaf); });
 }
 
 void moveHooks(const Tensor& t, AutogradMeta& meta) {
@@ -90,15 +133,29 @@ unsigned Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const 
   grad_fn();  // of a view whose base changed: the new one gets the hook
   AutogradMeta* meta = materialize_autograd_meta(*this);
   if (!meta->hooks_) addTensorHooks(*meta);
-  meta->hooks_->hooks.push_back(std::move(hook));
-  return static_cast<unsigned>(meta->hooks_->hooks.size() - 1);
+  return meta->hooks_->hooks.add(std::move(hook));
 }
 
 void Tensor::remove_hook(unsigned id) const {
   const AutogradMeta* meta = get_autograd_meta(graph_tensor(*this));
-  SHUNT_CHECK(meta != nullptr && meta->hooks_ && id < meta->hooks_->hooks.size(), "Invalid index, no hook at position ",
-              id, " of this tensor (remove_hook)");
-  meta->hooks_->hooks[id] = nullptr;
+  const bool was_there = meta != nullptr && meta->hooks_ && meta->hooks_->hooks.remove(id);
+  SHUNT_CHECK(was_there, "Invalid index, no hook at position ", id, " of this tensor (remove_hook)");
+}
+
+unsigned Tensor::register_post_accumulate_grad_hook(std::function<void(const Tensor&)> hook) const {
+  SHUNT_CHECK(requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
+  if (forwards_graph(*this)) return graph_tensor(*this).register_post_accumulate_grad_hook(std::move(hook));
+  SHUNT_CHECK(!grad_fn(), "post accumulate grad hooks cannot be registered on non-leaf tensors");
+  AutogradMeta* meta = materialize_autograd_meta(*this);
+  if (!meta->hooks_) addTensorHooks(*meta);
+  return meta->hooks_->post_accumulate.add(std::move(hook));
+}
+
+void Tensor::remove_post_accumulate_grad_hook(unsigned id) const {
+  const AutogradMeta* meta = get_autograd_meta(graph_tensor(*this));
+  const bool was_there = meta != nullptr && meta->hooks_ && meta->hooks_->post_accumulate.remove(id);
+  SHUNT_CHECK(was_there, "Invalid index, no hook at position ", id,
+              " of this tensor (remove_post_accumulate_grad_hook)");
 }
 
 }  // namespace shunt

@@ -1,5 +1,6 @@
 #include <shunt/autograd/node.h>
 
+#include "src/autograd/anomaly.h"
 #include "src/autograd/graph_task.h"
 
 #include <cxxabi.h>
@@ -18,7 +19,7 @@ struct Node::Worklist {
   void drain() {
     while (Node* node = head) {
       head = node->next_to_destroy_;
-      delete node;
+      node->end();
     }
     draining = false;
   }
@@ -34,15 +35,27 @@ struct Node::Extras {
   InlineVector<autograd::InputMetadata, 2> more_inputs;  // than the first
   std::shared_ptr<autograd::NodeHooks> hooks;
   int64_t hooked_input = -1;
+  std::unique_ptr<autograd::ForwardPlace> forward_place;
+  shunt::detail::ForeignObject foreign;
 };
 
 Node::Node(autograd::edge_list next_edges) : Node(autograd::detail::next_sequence_nr++, std::move(next_edges)) {}
 Node::Node(uint64_t sequence_nr, autograd::edge_list next_edges)
-    : sequence_nr_(sequence_nr), next_edges_(std::move(next_edges)) {}
+    : sequence_nr_(sequence_nr), next_edges_(std::move(next_edges)) {
+  if ((shunt::detail::tls_state.mode & shunt::detail::kModeAnomaly) != 0) [[unlikely]]
+    noteForwardPlace();
+}
 
 Node::~Node() {
-  if (extras_ != nullptr) [[unlikely]]
+  if (extras_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     freeExtras();
+}
+
+// The object that it owns goes first, which may still read it.
+void Node::end() noexcept {
+  if (Extras* extras = extras_.load(std::memory_order_acquire)) [[unlikely]]
+    extras->foreign.release();
+  delete this;
 }
 
 void Node::destroy() {
@@ -53,16 +66,21 @@ void Node::destroy() {
     return;
   }
   list.draining = true;
-  delete this;
+  end();
   list.drain();
 }
 
 void Node::release_resources() {
   Worklist& list = Worklist::current;
   const bool outermost = !std::exchange(list.draining, true);
+  Extras* extras = extras_.load(std::memory_order_acquire);
+  if (extras != nullptr) extras->foreign.release();
   release_variables();
   next_edges_.clear();
-  if (extras_ != nullptr) extras_->hooks.reset();
+  if (extras != nullptr) {
+    extras->hooks.reset();
+    extras->forward_place.reset();
+  }
   if (outermost) list.drain();
 }
 
@@ -73,14 +91,17 @@ bool Node::task_should_compute_output(size_t i) const {
   return edge.is_valid() && autograd::currentTaskWants(edge.function.get());
 }
 
-Node::Extras& Node::extras() {
-  if (extras_ == nullptr) extras_ = new Extras;
-  return *extras_;
+Node::Extras& Node::extras() const {
+  Extras* now = extras_.load(std::memory_order_acquire);
+  if (now != nullptr) return *now;
+  auto made = std::make_unique<Extras>();
+  if (extras_.compare_exchange_strong(now, made.get(), std::memory_order_acq_rel)) now = made.release();
+  return *now;
 }
 
-void Node::freeExtras() { delete std::exchange(extras_, nullptr); }
+void Node::freeExtras() { delete extras_.load(std::memory_order_relaxed); }
 
-const autograd::InputMetadata& Node::more_input_metadata(size_t i) const { return extras_->more_inputs[i]; }
+const autograd::InputMetadata& Node::more_input_metadata(size_t i) const { return extras().more_inputs[i]; }
 
 uint32_t Node::add_more_input_metadata(const Tensor& output) {
   extras().more_inputs.emplace_back(output);
@@ -94,11 +115,11 @@ uint32_t Node::add_undefined_input() {
 
 void Node::clear_input_metadata() {
   first_input_ = {};
-  if (extras_ != nullptr) extras_->more_inputs.clear();
+  if (hasExtras()) extras().more_inputs.clear();
   num_inputs_ = 0;
 }
 
-const autograd::NodeHooks* Node::extraHooks() const { return unfolds_ ? own_hooks() : extras_->hooks.get(); }
+const autograd::NodeHooks* Node::extraHooks() const { return unfolds_ ? own_hooks() : extras().hooks.get(); }
 
 autograd::NodeHooks& Node::hooksToAddTo() {
   if (unfolds_) return *shared_hooks();
@@ -107,15 +128,37 @@ autograd::NodeHooks& Node::hooksToAddTo() {
   return *hooks;
 }
 
-void Node::add_pre_hook(autograd::PreHook hook) { hooksToAddTo().pre.push_back(std::move(hook)); }
-void Node::add_post_hook(autograd::PostHook hook) { hooksToAddTo().post.push_back(std::move(hook)); }
+unsigned Node::add_pre_hook(autograd::PreHook hook) { return hooksToAddTo().pre.add(std::move(hook)); }
+unsigned Node::add_post_hook(autograd::PostHook hook) { return hooksToAddTo().post.add(std::move(hook)); }
+
+void Node::remove_pre_hook(unsigned id) {
+  const bool was_there = hooks() != nullptr && hooksToAddTo().pre.remove(id);
+  SHUNT_CHECK(was_there, "remove_pre_hook: ", name(), " has no pre-hook ", id);
+}
+
+void Node::remove_post_hook(unsigned id) {
+  const bool was_there = hooks() != nullptr && hooksToAddTo().post.remove(id);
+  SHUNT_CHECK(was_there, "remove_post_hook: ", name(), " has no post-hook ", id);
+}
 
 void Node::share_hooks(std::shared_ptr<autograd::NodeHooks> hooks, uint32_t input_nr) {
   extras().hooks = std::move(hooks);
   extras().hooked_input = input_nr;
 }
 
-int64_t Node::hooked_input() const { return extras_ == nullptr ? -1 : extras_->hooked_input; }
+int64_t Node::hooked_input() const { return hasExtras() ? extras().hooked_input : -1; }
+
+void* Node::foreign_object() const { return hasExtras() ? extras().foreign.get() : nullptr; }
+void Node::set_foreign_object(void* object) const {
+  if (object != nullptr || hasExtras()) extras().foreign.set(object);
+}
+bool Node::owns_foreign_object() const { return hasExtras() && extras().foreign.owned(); }
+void Node::set_owns_foreign_object(bool on) const { extras().foreign.set_owned(on); }
+
+const autograd::ForwardPlace* Node::forward_place() const {
+  return hasExtras() ? extras().forward_place.get() : nullptr;
+}
+void Node::noteForwardPlace() { extras().forward_place = autograd::forwardPlaceNow(); }
 
 namespace autograd {
 

@@ -102,6 +102,7 @@ SavedVariable SavedVariable::inplace_operand(const Tensor& operand, const Tensor
 Tensor SavedVariable::unpack(intrusive_ptr<Node> saved_for) const {
   if (kind_ == Kind::kNothing) return {};
   if (!held_) throw_backward_twice();
+  if (kind_ == Kind::kPacked) return unpackPacked(std::move(saved_for));
   if (kind_ != Kind::kOriginal) return unpackOutput(std::move(saved_for));
   Tensor tensor(intrusive_ptr<TensorImpl>::retainFrom(static_cast<TensorImpl*>(held_.get())));
   const intrusive_ptr<Node>& grad_fn = tensor.grad_fn();  // throws for a view that can't be followed

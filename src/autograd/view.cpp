@@ -13,9 +13,10 @@ namespace {
 
 // Of a view whose base got a new history: stands for whatever operator made the view.
 struct AsStridedBackward0 final : public Node {
-  AsStridedBackward0(TensorGeometry base, const Tensor& view, Edge base_edge) : input_(std::move(base)), view_(view) {
+  AsStridedBackward0(TensorGeometry base, TensorGeometry view, const Tensor& like, Edge base_edge)
+      : input_(std::move(base)), view_(std::move(view)) {
     add_next_edge(std::move(base_edge));
-    add_input_metadata(view);
+    add_input_metadata(like);
   }
   variable_list apply(variable_list&& grads) override {
     if (!grads[0].defined() || !task_should_compute_output(0)) return variable_list(1);
@@ -29,8 +30,8 @@ struct AsStridedBackward0 final : public Node {
 
 }  // namespace
 
-intrusive_ptr<Node> make_view_node(TensorGeometry base, const Tensor& view, Edge base_edge) {
-  return make_intrusive<AsStridedBackward0>(std::move(base), view, std::move(base_edge));
+intrusive_ptr<Node> make_view_node(TensorGeometry base, TensorGeometry view, const Tensor& like, Edge base_edge) {
+  return make_intrusive<AsStridedBackward0>(std::move(base), std::move(view), like, std::move(base_edge));
 }
 
 namespace {

@@ -8,7 +8,11 @@
 
 namespace shunt::autograd {
 
-/// `base_edge`: where the gradient of the base, of geometry `base`, goes.
-intrusive_ptr<Node> make_view_node(TensorGeometry base, const Tensor& view, Edge base_edge);
+/// `base_edge`: where the gradient of the base, of geometry `base`, goes. `like` has the view's sizes, dtype and
+/// device.
+intrusive_ptr<Node> make_view_node(TensorGeometry base, TensorGeometry view, const Tensor& like, Edge base_edge);
+inline intrusive_ptr<Node> make_view_node(TensorGeometry base, const Tensor& view, Edge base_edge) {
+  return make_view_node(std::move(base), TensorGeometry(view), view, std::move(base_edge));
+}
 
 }  // namespace shunt::autograd

@@ -2,8 +2,15 @@
 #include "src/base/errors_heard.h"
 
 #include <shunt/core/error.h>
+#include <shunt/core/interrupt.h>
 
 #include <exception>
+
+namespace shunt {
+
+Interrupt::~Interrupt() = default;
+
+}  // namespace shunt
 
 namespace shunt::detail {
 
@@ -28,6 +35,10 @@ std::string inContext(std::string message) {
 void throwError(std::string message, std::source_location where) { throw Error(message, where); }
 
 void throwIndexError(std::string message, std::source_location where) { throw IndexError(message, where); }
+
+void throwTypeError(std::string message, std::source_location where) { throw TypeError(message, where); }
+
+void throwValueError(std::string message, std::source_location where) { throw ValueError(message, where); }
 
 void throwInternal(const char* condition, std::string message, std::source_location where) {
   throw Error(str("internal error in Shunt: ", condition, " does not hold at ", where.file_name(), ":", where.line(),

@@ -9,6 +9,8 @@
 #include "src/compile/function_state.h"
 #include "src/compile/recording_turn.h"
 
+#include <shunt/core/interrupt.h>
+
 #include <exception>
 #include <optional>
 #include <utility>
@@ -58,6 +60,8 @@ std::unique_ptr<CompiledFunction::Variant> CompiledFunction::Attempt::make(
     variant->kind = kind_;
     variant->hash_of_sizes = compiled::hashOfSizes(arguments_);
     return variant;
+  } catch (const Interrupt&) {
+    throw;
   } catch (const compiled::KeepsTensors& e) {
     why_not_ = e.what();
     state_.given_up.store(true, std::memory_order_relaxed);

@@ -6,6 +6,7 @@
 #include "src/compile/first_operator.h"
 #include "src/transforms/autocast/cast_cache.h"
 
+#include <shunt/core/interrupt.h>
 #include <shunt/ops.h>
 
 #include <algorithm>
@@ -17,6 +18,8 @@ namespace shunt::compiled {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr const char* kNoException = "what is no std::exception";
 
 /// Of a result among given tensors and the results before it: the first one that it is, and that it shares memory with.
 struct Place {
@@ -79,10 +82,14 @@ Gradients gradientsFor(const Tensor& result, const Tensor& gradient, const std::
     const Clock::time_point began = Clock::now();
     gradientsOf(result, gradient, leaves, [&](size_t leaf, Tensor&& t) { out.of[leaf] = std::move(t); });
     out.ns = since(began);
+  } catch (const Interrupt&) {
+    throw;
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& e) {
     out.error = e.what();
+  } catch (...) {
+    out.error = kNoException;
   }
   return out;
 }
@@ -122,6 +129,8 @@ CheckedRun::CheckedRun(const Variant& variant, const detail::CompileArguments& a
     }
     generators_ = generatorsOf(variant.graph);
     runGraph();
+  } catch (const Interrupt&) {
+    throw;
   } catch (const std::exception&) {  // no memory
     stand_ins_.reset();
   }
@@ -137,10 +146,14 @@ void CheckedRun::runGraph() {
   const Clock::time_point began = Clock::now();
   try {
     outputs_ = variant_.runApart(apart, *stand_ins_);
+  } catch (const Interrupt&) {
+    throw;
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& e) {
     error_ = e.what();
+  } catch (...) {
+    error_ = kNoException;
   }
   graph_ns_ = static_cast<uint64_t>(since(began));
   positions_ = generators.positions();
@@ -178,6 +191,8 @@ detail::CompileOutputs CheckedRun::run(FunctionRef<detail::CompileOutputs()> fun
     witness.reset();
     watched.reset();
     compare(outputs, seen);
+  } catch (const Interrupt&) {
+    throw;
   } catch (const std::exception&) {  // no memory
   }
   return outputs;

@@ -1,6 +1,7 @@
 #include "src/compile/recorded.h"
 
 #include <shunt/autograd/graph_tensor.h>
+#include <shunt/core/interrupt.h>
 
 #include "src/base/errors_heard.h"
 #include "src/compile/backward/draws.h"
@@ -152,7 +153,11 @@ void compileBackward(Variant& variant, const detail::CompileArguments& arguments
   }
   try {
     variant.backward = CompiledHistory::make(variant.graph, outputs, name, checks);
-  } catch (const Error& e) {
+  } catch (const Interrupt&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& e) {  // a custom function's backward may throw what it likes
     variant.why_no_backward = e.what();
     return;
   }

@@ -10,6 +10,7 @@
 #include "src/compile/checked_run.h"
 #include "src/compile/function_state.h"
 
+#include <shunt/core/interrupt.h>
 #include <shunt/core/log.h>
 
 #include <algorithm>
@@ -64,6 +65,8 @@ SHUNT_ALWAYS_INLINE CompiledFunction::Ran runGraph(const Variant& variant, const
   try {
     const ErrorsHeard aside;  // the function throws it again
     return {variant.run(arguments)};
+  } catch (const Interrupt&) {
+    throw;
   } catch (const std::exception&) {
   }
   return {function(), true};  // throws what the graph has, with what it does besides

@@ -7,6 +7,7 @@
 #include "src/transforms/functionalize/twins.h"
 
 #include <shunt/core/function_schema.h>
+#include <shunt/core/interrupt.h>
 #include <shunt/core/stack_tensors.h>
 
 namespace shunt {
@@ -73,7 +74,9 @@ std::optional<std::vector<ReturnLook>> rehearse(const OperatorHandle& op, const 
       stack.push_back(mapTensors(v, [&](const Tensor& t) { return twins.of(t, nullptr, t); }));
     op.callBoxed(&stack);
     return looksOf(stack, 0, recorded);
-  } catch (const std::exception&) {
+  } catch (const Interrupt&) {
+    throw;
+  } catch (...) {
     return std::nullopt;
   }
 }

@@ -50,13 +50,14 @@ TensorImpl::TensorImpl(DispatchKeySet keyset, ScalarType dtype, std::optional<De
 TensorImpl::~TensorImpl() = default;
 
 void TensorImpl::release_resources() {
+  foreign_.release();
   autograd_meta_.reset();
-  version_ = nullptr;
-  own_version_.reset();
+  version_.reset();
   storage_.reset();
 }
 
 void TensorImpl::destroy() {
+  foreign_.release();
   if (!in_block_) {
     delete this;
     return;
@@ -132,10 +133,10 @@ void TensorImpl::set_storage(Storage storage, ScalarType dtype) {
   SHUNT_INTERNAL_ASSERT(storage.defined(), "a tensor needs a storage");
   // The counter goes on from where it is, and must outlive the old storage's header. With the same storage it stays
   // there, where this tensor's views count too.
-  if (version_ == nullptr && storage.get() != storage_.get()) {
+  if (!version_ && storage.get() != storage_.get()) {
     const uint32_t count = version().current();
     use_own_version_counter();
-    version_->set(count);
+    version_->counter->set(count);
   }
   storage_ = std::move(storage);
   dtype_ = dtype;
@@ -165,22 +166,23 @@ void TensorImpl::bump_version() const {
 }
 
 void TensorImpl::use_own_version_counter() {
-  own_version_ = make_intrusive<SharedVersion>();
-  version_ = &own_version_->counter;
+  struct Alone final : SharedVersion {
+    Alone() : SharedVersion(count) {}
+    VersionCounter count;
+  };
+  version_ = make_intrusive<Alone>();
 }
 
 void TensorImpl::share_version_counter_of(const TensorImpl& base) {
   struct OfStorage final : SharedVersion {
     static void* operator new(size_t nbytes) { return detail::allocateBlock(nbytes); }
     static void operator delete(void* p, size_t nbytes) noexcept { detail::freeBlock(p, nbytes); }
-    explicit OfStorage(Storage storage) : storage(std::move(storage)) {}
+    explicit OfStorage(const Storage& storage) : SharedVersion(storage->version()), storage(storage) {}
     const Storage storage;  // where the counter is
   };
-  own_version_ = base.own_version_;
+  version_ = base.version_;
   // A base that counts in its storage: views of the same storage find the counter there, and others keep it alive.
-  if (own_version_ == nullptr && storage_.get() != base.storage_.get())
-    own_version_ = make_intrusive<OfStorage>(base.storage_);
-  version_ = own_version_ == nullptr ? nullptr : &base.version();
+  if (!version_ && storage_.get() != base.storage_.get()) version_ = make_intrusive<OfStorage>(base.storage_);
 }
 
 namespace detail {

@@ -125,7 +125,7 @@ TEST(RetainGrad, FollowsAnInPlaceOperator) {
   EXPECT_EQ(values(x.grad()), (Values{6, 6}));
 }
 
-TEST(RetainGrad, IsOneOfTheHooksInTheirOrder) {
+TEST(RetainGrad, ComesAfterTheHooks) {
   const Tensor x = leaf({1});
   const Tensor h = x.mul(10);
   const auto tenfold = [](const Tensor& g) { return g.mul(10); };
@@ -133,8 +133,43 @@ TEST(RetainGrad, IsOneOfTheHooksInTheirOrder) {
   h.retain_grad();
   EXPECT_EQ(h.register_hook(tenfold), 2u);
   h.sum().backward();
-  EXPECT_EQ(values(h.grad()), (Values{10}));
+  EXPECT_EQ(values(h.grad()), (Values{100}));
   EXPECT_EQ(values(x.grad()), (Values{1000}));
+}
+
+TEST(NodeHook, PreHooksComeAfterThoseOfTheTensors) {
+  std::string order;
+  const auto of = [&](const Tensor& t, Node& node) {
+    node.add_pre_hook([&](const variable_list& g) { return order += "node ", g; });
+    t.register_hook([&](const Tensor& g) { return order += "tensor ", g; });
+    node.add_post_hook([&](const variable_list& g, const variable_list&) { return order += "post ", g; });
+  };
+  const Tensor x = leaf({1});
+  const Tensor h = x.mul(10);
+  of(h, *h.grad_fn());
+  of(x, *h.grad_fn()->next_edge(0).function);
+  h.sum().backward();
+  EXPECT_EQ(order, "tensor node post tensor node post ");
+  EXPECT_EQ(values(x.grad()), (Values{10}));
+}
+
+TEST(TensorHook, RunsForAGradientThatIsReturned) {
+  const Tensor x = leaf({1});
+  const Tensor h = x.mul(3);
+  int of_node = 0;
+  h.grad_fn()->add_pre_hook([&](const variable_list& g) { return ++of_node, g; });
+  h.register_hook([](const Tensor& g) { return g.mul(10); });
+  x.register_hook([](const Tensor& g) { return g.mul(2); });
+  const auto grads = [&](const variable_list& inputs) {
+    std::vector<Values> out;
+    for (const Tensor& g : autograd::grad({h.sum()}, inputs, {}, true)) out.push_back(values(g));
+    return out;
+  };
+  EXPECT_EQ(grads({h}), (std::vector<Values>{{10}}));
+  EXPECT_EQ(of_node, 0);
+  EXPECT_EQ(grads({x}), (std::vector<Values>{{60}}));
+  EXPECT_EQ(of_node, 1);
+  EXPECT_EQ(grads({h, x}), (std::vector<Values>{{1}, {60}}));  // what had come to h, where the run goes on
 }
 
 TEST(TensorHook, MustKeepTheDtype) {
@@ -176,7 +211,7 @@ TEST(NodeHook, IsRemovedByItsNumber) {
     return node.add_post_hook(
         [&order, name](const variable_list& g, const variable_list&) { return order += name, g; });
   };
-  EXPECT_THAT(errorOf([&] { node.remove_pre_hook(0); }), HasSubstr("remove_pre_hook: MulBackward0 has no pre-hook 0"));
+  EXPECT_THAT(errorOf([&] { node.remove_pre_hook(0); }), HasSubstr("remove_pre_hook: MulBackward1 has no pre-hook 0"));
   const unsigned a = pre("a"), b = pre("b"), c = post("c"), d = post("d");
   h.sum().backward({}, true);
   EXPECT_EQ(order, "abcd");

@@ -43,7 +43,7 @@ std::set<std::string> filesBelow(const std::string& directory) {
 TEST(Output, FilesAreThoseThatCMakeLists) {
   const RealModel m;
   const TemporaryYaml folder;
-  emitAll(m.dictionary, m.derivatives, m.rules, m.batching, Output(folder.directory()));
+  emitAll(m.dictionary, m.derivatives, m.rules, m.batching, {}, Output(folder.directory()));
   std::set<std::string> listed;
   std::istringstream names(SHUNT_GENERATED_FILES);
   for (std::string name; std::getline(names, name, ',');) listed.insert(name);
@@ -57,7 +57,7 @@ TEST(Output, EachFunctorHasOnePlace) {
       "- func: yours(Tensor self) -> Tensor\n  dispatch: {CPU: yours_cpu}\n  functors: [Yours, Mine]\n");
   EXPECT_EQ(functorsOf(m.dictionary), (std::vector<std::string>{"Mine", "Yours"}));
   const TemporaryYaml folder;
-  emitAll(m.dictionary, m.derivatives, {}, {}, Output(folder.directory()));
+  emitAll(m.dictionary, m.derivatives, {}, {}, {}, Output(folder.directory()));
   const std::string list = contentOf(folder.directory() + "/generated/functors.h");
   for (const std::string name : {"Mine", "Yours"}) {
     const size_t at = list.find(" X(" + name + ", ");
@@ -79,7 +79,7 @@ TEST(Output, AccumulatorsAreNumbered) {
       "- func: other(Tensor self) -> Tensor\n  dispatch: {CPU: other_cpu}\n  accumulators: [Total, Fewest]\n");
   EXPECT_EQ(accumulatorsOf(m.dictionary), (std::vector<std::string>{"Fewest", "Most", "Total"}));
   const TemporaryYaml folder;
-  emitAll(m.dictionary, m.derivatives, {}, {}, Output(folder.directory()));
+  emitAll(m.dictionary, m.derivatives, {}, {}, {}, Output(folder.directory()));
   EXPECT_NE(contentOf(folder.directory() + "/generated/accumulators.h").find(" X(Fewest, 0) X(Most, 1) X(Total, 2)"),
             std::string::npos);
   std::string text;
@@ -100,7 +100,7 @@ TEST(Output, OutFormsCastOrCopy) {
   for (const char* name : {"mine", "yours", "pair"})
     EXPECT_EQ(m.op(name, "out").kernels[0].kind, KernelKind::kCopy) << name;
   const TemporaryYaml folder;
-  emitAll(m.dictionary, m.derivatives, {}, {}, Output(folder.directory()));
+  emitAll(m.dictionary, m.derivatives, {}, {}, {}, Output(folder.directory()));
   std::string text;
   for (const std::string& file : filesBelow(folder.directory()))
     if (file.starts_with("generated/backend_")) text += contentOf(folder.directory() + "/" + file);
@@ -119,7 +119,7 @@ TEST(Output, StructuredFormsShareTheirKernels) {
   for (const auto& op : m.dictionary.operators)
     for (const Kernel& k : op.kernels) EXPECT_EQ(k.kind, KernelKind::kStructured) << op.qualifiedName();
   const TemporaryYaml folder;
-  emitAll(m.dictionary, m.derivatives, {}, {}, Output(folder.directory()));
+  emitAll(m.dictionary, m.derivatives, {}, {}, {}, Output(folder.directory()));
   std::string text = contentOf(folder.directory() + "/generated/native_functions.h");
   for (const std::string& file : filesBelow(folder.directory()))
     if (file.starts_with("generated/backend_")) text += contentOf(folder.directory() + "/" + file);

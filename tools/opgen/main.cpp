@@ -42,7 +42,8 @@ void run(const Options& options) {
   const Derivatives derivatives = readDerivatives(files.derivatives, dictionary);
   const std::vector<AutocastRule> rules = readAutocast(files.autocast, dictionary);
   const BatchRules batching = readBatching(files.batching, dictionary);
-  if (!options.out.empty()) emitAll(dictionary, derivatives, rules, batching, Output(options.out));
+  const Docs docs = readDocs(files.docs, dictionary);
+  if (!options.out.empty()) emitAll(dictionary, derivatives, rules, batching, docs, Output(options.out));
   if (!options.docs.empty()) Output("").write(options.docs, operatorTable(dictionary, rules, batching));
 }
 

@@ -1,6 +1,7 @@
 // Autograd by the names that sources written for PyTorch have for it.
 #pragma once
 
+#include <shunt/autograd/anomaly_mode.h>
 #include <shunt/autograd/autograd_meta.h>
 #include <shunt/autograd/custom_function.h>
 #include <shunt/autograd/not_implemented.h>
@@ -50,12 +51,8 @@ struct UndefinedGrad {
   }
 };
 
-/// PyTorch's search for the operator behind a wrong gradient, which Shunt hasn't.
-struct DetectAnomalyGuard {
-  explicit DetectAnomalyGuard(bool /*check_nan*/ = true) {
-    throw NotImplementedError("DetectAnomalyGuard: there is no anomaly mode in Shunt");
-  }
-};
+using autograd::AnomalyMode;
+using autograd::DetectAnomalyGuard;
 
 /// What AutoDispatchBelowAutograd was called once. Says so when it is made.
 struct AutoNonVariableTypeMode {

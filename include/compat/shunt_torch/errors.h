@@ -1,4 +1,4 @@
-// The kinds of errors that PyTorch tells apart and Shunt itself doesn't, and what its macros of checks throw with.
+// The kind of errors that PyTorch tells apart and Shunt itself doesn't, and what its macros of checks throw with.
 #pragma once
 
 #include <shunt/core/error.h>
@@ -8,15 +8,10 @@
 
 namespace shunt {
 
-#define SHUNT_TORCH_ERROR(name)         \
-  class SHUNT_API name : public Error { \
-   public:                              \
-    using Error::Error;                 \
-  };
-SHUNT_TORCH_ERROR(ValueError)
-SHUNT_TORCH_ERROR(TypeError)
-SHUNT_TORCH_ERROR(LinAlgError)
-#undef SHUNT_TORCH_ERROR
+class SHUNT_API LinAlgError : public Error {
+ public:
+  using Error::Error;
+};
 
 namespace detail {
 

@@ -283,6 +283,7 @@ using shunt::TensorList;
 using shunt::TensorOptions;
 using Dtype = shunt::ScalarType;
 namespace autograd {
+using shunt::AnomalyMode;
 using shunt::AutoGradMode;
 using CreationMeta = shunt::CreationMetaNames;
 using shunt::DetectAnomalyGuard;

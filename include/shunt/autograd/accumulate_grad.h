@@ -13,6 +13,8 @@ namespace shunt::autograd {
 struct SHUNT_API AccumulateGrad : public Node {
   explicit AccumulateGrad(Tensor variable);
   variable_list apply(variable_list&& grads) override;
+  /// What apply does after the leaf's hooks.
+  void accumulateAfterHooks(Tensor grad);
 
   Tensor variable;
 

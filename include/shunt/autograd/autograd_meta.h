@@ -12,9 +12,10 @@
 
 namespace shunt::autograd {
 
-/// Hooks on one tensor's gradient, shared by its node. Removed ones stay as empty slots, so numbers stay valid.
+/// Hooks on one tensor's gradient, shared by its node.
 struct TensorHooks {
-  std::vector<std::function<Tensor(const Tensor&)>> hooks;
+  HookList<std::function<Tensor(const Tensor&)>> hooks;
+  HookList<std::function<void(const Tensor&)>> post_accumulate;  // of leaves; they get the leaf
 };
 
 struct SHUNT_API AutogradMeta : public AutogradMetaInterface {

@@ -11,9 +11,12 @@
 #pragma once
 
 #include <shunt/autograd/edge.h>
+#include <shunt/autograd/hook_list.h>
 #include <shunt/autograd/input_metadata.h>
+#include <shunt/core/tls.h>
 #include <shunt/tensor/tensor.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,6 +27,7 @@ namespace shunt {
 namespace autograd {
 using variable_list = std::vector<Tensor>;
 struct NodeHooks;
+struct ForwardPlace;
 namespace detail {
 extern SHUNT_API constinit thread_local uint64_t next_sequence_nr SHUNT_TLS_MODEL;
 }
@@ -35,7 +39,10 @@ using PostHook = std::function<variable_list(const variable_list& outputs, const
 
 struct SHUNT_API Node : public intrusive_ptr_target {
  public:
-  Node() noexcept : sequence_nr_(autograd::detail::next_sequence_nr++) {}
+  Node() : sequence_nr_(autograd::detail::next_sequence_nr++) {
+    if ((shunt::detail::tls_state.mode & shunt::detail::kModeAnomaly) != 0) [[unlikely]]
+      noteForwardPlace();
+  }
   explicit Node(autograd::edge_list next_edges);
   /// A node with a fixed place in the engine's order: the highest number runs first.
   Node(uint64_t sequence_nr, autograd::edge_list next_edges);
@@ -102,16 +109,30 @@ struct SHUNT_API Node : public intrusive_ptr_target {
   /// graph of the gradients). True: the part is there now.
   virtual bool unfold(bool /*create_graph*/) noexcept { return false; }
 
-  // Hooks; not while the node may be running on another thread.
-  void add_pre_hook(autograd::PreHook hook);
-  void add_post_hook(autograd::PostHook hook);
-  /// Null when there are none.
-  const autograd::NodeHooks* hooks() const { return extras_ == nullptr && !unfolds_ ? nullptr : extraHooks(); }
+  // Hooks; not while the node may be running on another thread. Each is called with what the one before it returned.
+  /// Returns the hook's number among its kind.
+  unsigned add_pre_hook(autograd::PreHook hook);
+  unsigned add_post_hook(autograd::PostHook hook);
+  /// A hook that was removed before is passed over; one that never was is an error.
+  void remove_pre_hook(unsigned id);
+  void remove_post_hook(unsigned id);
+  /// Null when there never were any.
+  const autograd::NodeHooks* hooks() const { return !hasExtras() && !unfolds_ ? nullptr : extraHooks(); }
   /// Gives this node, the end of what another was unfolded to, that one's hooks; they get the gradient of this node's
   /// `input_nr`-th input.
   void share_hooks(std::shared_ptr<autograd::NodeHooks> hooks, uint32_t input_nr);
   /// The only input whose gradient pre-hooks get; -1: they get those of all.
   int64_t hooked_input() const;
+
+  // The object that stands for this node in another language: foreign_object.h.
+  void* foreign_object() const;
+  /// Borrowed. Null: there is none.
+  void set_foreign_object(void* object) const;
+  bool owns_foreign_object() const;
+  void set_owns_foreign_object(bool on) const;
+
+  /// Where the forward call was that recorded this node (anomaly_mode.h); null if it was recorded without that mode.
+  const autograd::ForwardPlace* forward_place() const;
 
  protected:
   void destroy() override;
@@ -128,15 +149,18 @@ struct SHUNT_API Node : public intrusive_ptr_target {
   const autograd::InputMetadata& more_input_metadata(size_t i) const;
   const autograd::NodeHooks* extraHooks() const;
   autograd::NodeHooks& hooksToAddTo();
-  Extras& extras();
+  Extras& extras() const;
+  bool hasExtras() const { return extras_.load(std::memory_order_acquire) != nullptr; }
   SHUNT_COLD void freeExtras();
+  SHUNT_COLD void noteForwardPlace();
+  void end() noexcept;
   uint64_t sequence_nr_;
   autograd::edge_list next_edges_;
   uint32_t num_inputs_ = 0;
   bool unfolds_ = false;
   autograd::InputMetadata first_input_;
-  Extras* extras_ = nullptr;  // what few nodes have; owned
-  Node* next_to_destroy_;     // on the worklist only
+  mutable std::atomic<Extras*> extras_{nullptr};  // what few nodes have; owned. Made once, by whichever thread is first
+  Node* next_to_destroy_;                         // on the worklist only
 };
 
 namespace autograd {
@@ -146,8 +170,8 @@ using shunt::Node;
 inline Edge::Edge(intrusive_ptr<Node> node, uint32_t nr) : function(std::move(node)), input_nr(nr) {}
 
 struct NodeHooks {
-  std::vector<PreHook> pre;
-  std::vector<PostHook> post;
+  HookList<PreHook> pre;
+  HookList<PostHook> post;
 };
 
 /// What a node throws whose saved tensors have been freed; names the node that the engine runs on this thread.

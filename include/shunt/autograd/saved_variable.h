@@ -35,6 +35,8 @@ class SHUNT_API SavedVariable {
     if (impl.is_inference()) [[unlikely]]
       throwInference();
     saved_version_ = impl.version().current();
+    if (underHooks()) [[unlikely]]
+      return savePacked(variable, is_output, is_inplace_on_view);
     if (is_output)
       if (const AutogradMeta* meta = get_autograd_meta(variable))
         if (meta->is_view_ || meta->grad_fn_) return saveOutput(variable, *meta, is_inplace_on_view, false);
@@ -48,7 +50,7 @@ class SHUNT_API SavedVariable {
   /// nobody but the caller has got a handle on it.
   SHUNT_ALWAYS_INLINE void saveResult(const Tensor& result) {
     const AutogradMeta* meta = result.defined() ? get_autograd_meta(result) : nullptr;
-    if (meta == nullptr || meta->is_view_ || !meta->grad_fn_) [[unlikely]]
+    if (meta == nullptr || meta->is_view_ || !meta->grad_fn_ || underHooks()) [[unlikely]]
       return save(result, true);
     saved_version_ = result.unsafeGetTensorImpl()->version().current();
     saveOutput(result, *meta, false, true);
@@ -75,14 +77,19 @@ class SHUNT_API SavedVariable {
     kAlias,     // a detached alias of an output
     kStorage,   // an output's storage: Note [Saved results]
     kChangedView,
+    kPacked,  // what a saved-tensor hook made of it
   };
   struct ChangedView;
+  struct Packed;
   static constexpr unsigned kOutputBits = 29;
 
   [[noreturn]] void throwModified(const Tensor& tensor, const intrusive_ptr<Node>& grad_fn) const;
   [[noreturn]] SHUNT_COLD static void throwInference();
   SHUNT_NOINLINE void saveOutput(const Tensor& output, const AutogradMeta& meta, bool is_inplace_on_view, bool is_new);
   SHUNT_COLD void saveView(const Tensor& output, bool is_inplace);
+  static bool underHooks() { return (shunt::detail::tls_state.mode & shunt::detail::kModeSavedHooks) != 0; }
+  SHUNT_COLD void savePacked(const Tensor& variable, bool is_output, bool is_inplace_on_view);
+  Tensor unpackPacked(intrusive_ptr<Node> saved_for) const;
   template <class T>
   SHUNT_ALWAYS_INLINE void put(Kind kind, intrusive_ptr<T> held, uint32_t output_nr = 0) {
     if (held_) __builtin_unreachable();

@@ -1,4 +1,4 @@
-// The library's one exception type and the checks that throw it.
+// The library's exceptions, Error and what derives from it, and the checks that throw them.
 //
 // Two kinds of failure: a user's mistake (SHUNT_CHECK) and a bug of Shunt's own (SHUNT_INTERNAL_ASSERT). Both say what
 // went wrong, for which operator where there is one, and what to do. Any thread may throw; nothing here prints or
@@ -40,6 +40,18 @@ class SHUNT_API IndexError : public Error {
   using Error::Error;
 };
 
+/// An argument of a type that isn't accepted (PyTorch's TypeError).
+class SHUNT_API TypeError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// An argument of the right type with a value that isn't accepted, where PyTorch says ValueError.
+class SHUNT_API ValueError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// The operator exists but has no kernel for the call's keys, or a feature has no implementation here.
 class SHUNT_API NotImplementedError : public Error {
  public:
@@ -50,6 +62,8 @@ namespace detail {
 
 [[noreturn]] SHUNT_API SHUNT_COLD void throwError(std::string message, std::source_location where);
 [[noreturn]] SHUNT_API SHUNT_COLD void throwIndexError(std::string message, std::source_location where);
+[[noreturn]] SHUNT_API SHUNT_COLD void throwTypeError(std::string message, std::source_location where);
+[[noreturn]] SHUNT_API SHUNT_COLD void throwValueError(std::string message, std::source_location where);
 [[noreturn]] SHUNT_API SHUNT_COLD void throwInternal(const char* condition, std::string message,
                                                      std::source_location where);
 
@@ -75,6 +89,18 @@ SHUNT_COLD std::string str(const Args&... args) {
   do {                                                                                                        \
     if (!(condition)) [[unlikely]]                                                                            \
       ::shunt::detail::throwIndexError(::shunt::detail::str(__VA_ARGS__), ::std::source_location::current()); \
+  } while (false)
+
+#define SHUNT_CHECK_TYPE(condition, ...)                                                                     \
+  do {                                                                                                       \
+    if (!(condition)) [[unlikely]]                                                                           \
+      ::shunt::detail::throwTypeError(::shunt::detail::str(__VA_ARGS__), ::std::source_location::current()); \
+  } while (false)
+
+#define SHUNT_CHECK_VALUE(condition, ...)                                                                     \
+  do {                                                                                                        \
+    if (!(condition)) [[unlikely]]                                                                            \
+      ::shunt::detail::throwValueError(::shunt::detail::str(__VA_ARGS__), ::std::source_location::current()); \
   } while (false)
 
 /// A broken invariant of Shunt itself: the message asks for a bug report.

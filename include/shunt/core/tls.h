@@ -53,7 +53,10 @@ inline constexpr uint64_t kDefaultIncluded =
 inline constexpr uint64_t kDefaultExcluded = kAutocastKeys.functionalities().raw();
 
 // Bits of LocalState::mode, the thread's settings that are neither keys nor arguments.
-inline constexpr uint64_t kModeGrad = 1, kModeInference = 2, kModeAnomaly = 4, kModeCastCache = 8, kModeTrace = 16;
+inline constexpr uint64_t kModeGrad = 1, kModeInference = 2, kModeAnomaly = 4, kModeCastCache = 8, kModeTrace = 16,
+                          kModeSavedHooks = 32;
+/// Whoever records calls has more to do than usual: anomaly_mode.h, saved_tensor_hooks.h.
+inline constexpr uint64_t kModesOfRecording = kModeAnomaly | kModeSavedHooks;
 
 /// A countdown that no thread lives to see the end of.
 inline constexpr int64_t kObserveNever = int64_t{1} << 62;

@@ -173,6 +173,10 @@ class SHUNT_API Tensor {
     }));
   }
   void remove_hook(unsigned id) const;
+  /// `hook(tensor)` runs each time that a backward pass has added to this leaf's grad. Returns the hook's number.
+  /// Throws for tensors that aren't leaves or don't require grad.
+  unsigned register_post_accumulate_grad_hook(std::function<void(const Tensor&)> hook) const;
+  void remove_post_accumulate_grad_hook(unsigned id) const;
   int64_t _version() const;
   /// Shares data, but neither graph nor version counter.
   Tensor data() const;

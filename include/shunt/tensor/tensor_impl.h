@@ -11,6 +11,7 @@
 #pragma once
 
 #include <shunt/core/dispatch_key_set.h>
+#include <shunt/tensor/foreign_object.h>
 #include <shunt/tensor/layout.h>
 #include <shunt/tensor/scalar_type.h>
 #include <shunt/tensor/signature.h>
@@ -84,14 +85,14 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
   void shallow_copy_from(const TensorImpl& other);
   void set_storage(Storage storage, ScalarType dtype);
 
-  VersionCounter& version() const { return version_ != nullptr ? *version_ : storage_->version_; }
+  VersionCounter& version() const { return version_ ? *version_->counter : storage_->version_; }
   /// Detaches from the storage's counter: this tensor counts its own changes from 0 (`.data`).
   /// The same; throws for inference tensors, which have none.
   VersionCounter& version_counter() const;
   /// Notes a change. Of an inference tensor, which counts none, changes are for InferenceMode only: else throws.
   void bump_version() const;
   void use_own_version_counter();
-  bool has_own_version_counter() const { return own_version_ != nullptr; }
+  bool has_own_version_counter() const { return version_.defined(); }
   /// Shares the version counter of the tensor this one is a view or detached alias of.
   void share_version_counter_of(const TensorImpl& base);
   /// Inference tensors (made in InferenceMode) have no version counter and no autograd.
@@ -108,12 +109,23 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
   /// has no Autograd key itself. Null for every other tensor.
   virtual const Tensor* graph_tensor() const { return nullptr; }
 
+  // The object that stands for this tensor in another language: foreign_object.h.
+  void* foreign_object() const { return foreign_.get(); }
+  /// Borrowed. Null: there is none.
+  void set_foreign_object(void* object) const { foreign_.set(object); }
+  bool owns_foreign_object() const { return foreign_.owned(); }
+  void set_owns_foreign_object(bool on) const { foreign_.set_owned(on); }
+
  protected:
   void release_resources() override;
 
  private:
   friend struct TensorBlock;
-  struct SharedVersion;
+  // A counter that tensors share apart from the storage they have now: one of theirs alone, or another storage's.
+  struct SharedVersion : intrusive_ptr_target {
+    explicit SharedVersion(VersionCounter& counter) : counter(&counter) {}
+    VersionCounter* const counter;
+  };
   void destroy() override;
   void refreshGeometry();
   void setSignature(LayoutClass layout) { signature_ = detail::signature::make(dtype_, device_.type(), layout); }
@@ -121,8 +133,7 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
 
   DispatchKeySet key_set_;
   Storage storage_;
-  VersionCounter* version_ = nullptr;  // null: the storage's
-  intrusive_ptr<SharedVersion> own_version_;
+  intrusive_ptr<SharedVersion> version_;  // null: the storage's
   std::unique_ptr<AutogradMetaInterface> autograd_meta_;
   int64_t numel_ = 0;
   int64_t storage_offset_ = 0;
@@ -132,18 +143,14 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
   bool is_contiguous_ = true;
   bool is_wrapped_number_ = false;
   bool in_block_ = false;
+  mutable detail::ForeignObject foreign_;
   SizesAndStrides dims_;
-};
-
-struct TensorImpl::SharedVersion : intrusive_ptr_target {
-  VersionCounter counter;
 };
 
 inline TensorImpl::TensorImpl(const TensorImpl& base, DispatchKeySet keyset)
     : key_set_(keyset),
       storage_(base.storage_),
-      version_(base.own_version_ ? base.version_ : nullptr),
-      own_version_(base.own_version_),
+      version_(base.version_),
       numel_(base.numel_),
       storage_offset_(base.storage_offset_),
       dtype_(base.dtype_),

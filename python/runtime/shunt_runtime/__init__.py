@@ -5,30 +5,35 @@
 Nothing is loaded by importing it.
 """
 
-from importlib.metadata import version as _version
-from pathlib import Path as _Path
+import os as _os
 
 __all__ = ["cmake_prefix", "executable", "include_dir", "library_dir"]
-__version__ = _version("shunt-runtime")
 
-_HERE = _Path(__file__).resolve().parent
+_HERE = _os.path.dirname(_os.path.realpath(__file__))
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":  # what reads it takes longer to import than all else here
+        from importlib.metadata import version
+        return version("shunt-runtime")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def include_dir() -> str:
     """The folder for a compiler's -I: <shunt/shunt.h> is in it."""
-    return str(_HERE / "include")
+    return _os.path.join(_HERE, "include")
 
 
 def library_dir() -> str:
     """The folder of libshunt.so.<version>, of libshunt_jit.so.<version>, its compiler, and of the OpenBLAS that it loads."""
-    return str(_HERE / "lib")
+    return _os.path.join(_HERE, "lib")
 
 
 def cmake_prefix() -> str:
     """A folder for CMAKE_PREFIX_PATH: find_package(shunt) finds the CMake package in it."""
-    return str(_HERE)
+    return _HERE
 
 
 def executable() -> str:
     """The program shunt."""
-    return str(_HERE / "bin" / "shunt")
+    return _os.path.join(_HERE, "bin", "shunt")

@@ -9,6 +9,7 @@
 #include "src/compile/guards/keys_that_matter.h"
 
 #include <shunt/autograd/variable_utils.h>
+#include <shunt/core/interrupt.h>
 
 #include <algorithm>
 #include <cstring>
@@ -46,7 +47,9 @@ std::optional<autograd::variable_list> CompiledBackward::BackwardNode::expected(
   for (size_t i = 0; i < hashes_.size(); ++i)
     if (of_->read_again_[i] && (!hasPlainKeys(given[i]) || hashOfElements(given[i]) != hashes_[i])) return {};
   return contributionsAgain(given, copyOf(gradient));
-} catch (const std::exception&) {
+} catch (const Interrupt&) {
+  throw;
+} catch (...) {
   return {};
 }
 

@@ -70,6 +70,7 @@ const char* whyNotOnThisThread() {
   }
   if ((s.user_excluded & ~(kOfGuards | detail::kDefaultExcluded)) != 0) return "a guard excludes keys";
   if ((s.mode & detail::kModeAnomaly) != 0) return "anomaly detection was on";
+  if ((s.mode & detail::kModeSavedHooks) != 0) return "saved-tensor hooks were on";
   return nullptr;
 }
 

@@ -5,6 +5,7 @@
 #include <shunt/autograd/autograd_meta.h>
 #include <shunt/autograd/custom_function.h>
 #include <shunt/autograd/variable_utils.h>
+#include <shunt/core/interrupt.h>
 #include <shunt/ops.h>
 
 #include <string_view>
@@ -38,6 +39,8 @@ template <class F>
 std::string errorOf(F&& f) {
   try {
     f();
+  } catch (const Interrupt&) {
+    throw;
   } catch (const std::exception& e) {
     return e.what();
   }

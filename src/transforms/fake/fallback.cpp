@@ -64,6 +64,10 @@ void runOnTwins(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, con
     rethrow(e);
   } catch (const NotImplementedError& e) {
     rethrow(e);
+  } catch (const TypeError& e) {
+    rethrow(e);
+  } catch (const ValueError& e) {
+    rethrow(e);
   } catch (const Error& e) {
     rethrow(e);
   }

@@ -3,7 +3,7 @@
 namespace opgen {
 
 void emitAll(const Dictionary& dictionary, const Derivatives& derivatives, const std::vector<AutocastRule>& rules,
-             const BatchRules& batching, const Output& out) {
+             const BatchRules& batching, const Docs& docs, const Output& out) {
   emitDeclarations(dictionary, out);
   emitOperatorList(dictionary, out);
   emitPublicApi(dictionary, out);
@@ -20,6 +20,8 @@ void emitAll(const Dictionary& dictionary, const Derivatives& derivatives, const
   emitAutocast(rules, out, registrations);
   emitBatching(batching, out);
   emitPython(dictionary, out);
+  emitPythonDocs(dictionary, docs, out);
+  emitPythonStubs(dictionary, docs, out);
   emitRegistrations(dictionary, out, registrations);
 }
 

@@ -5,6 +5,7 @@
 #include "tools/opgen/model/autocast.h"
 #include "tools/opgen/model/batching.h"
 #include "tools/opgen/model/derivatives.h"
+#include "tools/opgen/model/docs.h"
 #include "tools/opgen/model/operator.h"
 
 namespace opgen {
@@ -42,9 +43,14 @@ void emitRegistrations(const Dictionary& dictionary, const Output& out, const Re
 /// generated/python/table.cpp, invoke_N.cpp
 void emitPython(const Dictionary& dictionary, const Output& out);
 
+/// generated/python_docs.inc: doc strings for Python.
+void emitPythonDocs(const Dictionary& dictionary, const Docs& docs, const Output& out);
+/// python/_operators.pyi
+void emitPythonStubs(const Dictionary& dictionary, const Docs& docs, const Output& out);
+
 /// Everything above.
 void emitAll(const Dictionary& dictionary, const Derivatives& derivatives, const std::vector<AutocastRule>& rules,
-             const BatchRules& batching, const Output& out);
+             const BatchRules& batching, const Docs& docs, const Output& out);
 
 /// docs/operators.md
 std::string operatorTable(const Dictionary& dictionary, const std::vector<AutocastRule>& rules,

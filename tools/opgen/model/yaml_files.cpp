@@ -18,11 +18,13 @@ YamlFiles findYamlFiles(const std::string& folder) {
       files.batching = entry.path().string();
     else if (name.ends_with("_derivatives.yaml"))
       files.derivatives.push_back(entry.path().string());
+    else if (name.ends_with("_docs.yaml"))
+      files.docs.push_back(entry.path().string());
     else if (name.ends_with(".yaml"))
       files.operators.push_back(entry.path().string());
   }
   if (error) fail({folder, 0}, "can't read the folder");
-  for (auto* paths : {&files.operators, &files.derivatives}) std::ranges::sort(*paths);
+  for (auto* paths : {&files.operators, &files.derivatives, &files.docs}) std::ranges::sort(*paths);
   const char* missing = files.operators.empty()     ? "<family>.yaml"
                         : files.derivatives.empty() ? "<family>_derivatives.yaml"
                         : files.autocast.empty()    ? "autocast.yaml"

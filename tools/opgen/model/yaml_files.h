@@ -9,11 +9,12 @@ namespace opgen {
 struct YamlFiles {
   std::vector<std::string> operators;    // what is none of the others
   std::vector<std::string> derivatives;  // *_derivatives.yaml
+  std::vector<std::string> docs;         // *_docs.yaml, none needed
   std::string autocast;                  // autocast.yaml
   std::string batching;                  // batching.yaml
 };
 
-/// Paths in the order of their names. Fails when one of the four kinds is missing.
+/// Paths in the order of their names. Fails when another kind is missing.
 YamlFiles findYamlFiles(const std::string& folder);
 
 }  // namespace opgen

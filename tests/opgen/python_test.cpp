@@ -1,0 +1,128 @@
+// Python's signatures of operators, their doc strings and stubs.
+#include "tests/opgen/temporary_yaml.h"
+#include "tools/opgen/emitters/emit.h"
+#include "tools/opgen/model/python_signature.h"
+
+#include <shunt/core/error.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace opgen {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> calls(const PythonSignatures& all, const std::string& name) {
+  std::vector<std::string> texts;
+  if (const auto it = all.find(name); it != all.end())
+    for (const PythonSignature& s : it->second) texts.push_back(pythonCall(name, s));
+  return texts;
+}
+
+TEST(PythonSignature, FunctionsHaveInputAndOut) {
+  const Model m(
+      "- func: f.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n"
+      "  variants: function, method, inplace, out\n  elementwise: F\n"
+      "- func: pair(Tensor self, int dim=-1) -> (Tensor values, Tensor indices)\n  variants: function, out\n"
+      "  out: cast\n  dispatch: {CPU: pair_cpu}\n");
+  EXPECT_THAT(calls(pythonFunctions(m.dictionary), "f"),
+              ElementsAre("f(input, other, *, alpha=1, out=None) -> Tensor"));
+  EXPECT_THAT(calls(pythonMethods(m.dictionary), "f"), ElementsAre("f(other, *, alpha=1) -> Tensor"));
+  EXPECT_THAT(calls(pythonMethods(m.dictionary), "f_"), ElementsAre("f_(other, *, alpha=1) -> Tensor"));
+  EXPECT_THAT(calls(pythonFunctions(m.dictionary), "pair"),
+              ElementsAre("pair(input, dim=-1, *, out=None) -> (values, indices)"));
+}
+
+TEST(PythonSignature, OneListMayBeSeveralArguments) {
+  const Model m(
+      "- func: z(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+      "bool? pin_memory=None) -> Tensor\n"
+      "- func: order(Tensor self, int[] dims) -> Tensor\n  variants: function, method\n");
+  EXPECT_THAT(calls(pythonFunctions(m.dictionary), "z"),
+              ElementsAre("z(size, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False) "
+                          "-> Tensor",
+                          "z(*size, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False) "
+                          "-> Tensor"));
+  EXPECT_THAT(calls(pythonFunctions(m.dictionary), "order"), ElementsAre("order(input, dims) -> Tensor"));
+  EXPECT_THAT(calls(pythonMethods(m.dictionary), "order"),
+              ElementsAre("order(dims) -> Tensor", "order(*dims) -> Tensor"));
+}
+
+TEST(PythonSignature, WhatIsForShuntItselfIsLeftOut) {
+  const Model m(
+      "- func: _f(Tensor self) -> Tensor\n- func: f_backward(Tensor grad) -> Tensor\n"
+      "- func: f(Tensor self) -> Tensor\n");
+  EXPECT_EQ(pythonFunctions(m.dictionary).size(), 1u);
+  EXPECT_THAT(calls(pythonFunctions(m.dictionary), "_f"), IsEmpty());
+}
+
+std::string emitted(const Model& m, const Docs& docs, const std::string& file) {
+  const TemporaryYaml folder;
+  emitPythonDocs(m.dictionary, docs, Output(folder.directory()));
+  emitPythonStubs(m.dictionary, docs, Output(folder.directory()));
+  std::ostringstream text;
+  text << std::ifstream(folder.directory() + "/" + file).rdbuf();
+  return text.str();
+}
+
+TEST(PythonDocs, SignaturesComeBeforeTheText) {
+  const Model m(
+      "- func: f.Tensor(Tensor self, Tensor other) -> Tensor\n  variants: function, inplace\n  elementwise: F\n"
+      "- func: f.Scalar(Tensor self, Scalar other) -> Tensor\n  elementwise: F\n"
+      "- func: g(Tensor self) -> Tensor\n");
+  const Docs docs = {{"f", "Does it.\n\n>>> shunt.f()"}};
+  const std::string text = emitted(m, docs, "generated/python_docs.inc");
+  EXPECT_THAT(
+      text,
+      HasSubstr("SHUNT_FUNCTION_DOC(f,\n    \"f(input, other) -> Tensor\\n\"\n    \"\\n\"\n    \"Does it.\\n\"\n"));
+  EXPECT_THAT(text, HasSubstr("SHUNT_FUNCTION_DOC(g,\n    \"g(input) -> Tensor\")\n"));
+  EXPECT_THAT(text, HasSubstr("The in-place form of f()"));
+  const std::string stub = emitted(m, docs, "python/_operators.pyi");
+  EXPECT_THAT(stub, HasSubstr("@overload\ndef f(input: Tensor, other: Number) -> Tensor: ...\n"));
+  EXPECT_THAT(stub, HasSubstr("def g(input: Tensor) -> Tensor: ...\n"));
+  EXPECT_THAT(stub, HasSubstr("    \"\"\"Does it.\n\n    >>> shunt.f()\n    \"\"\"\n"));
+}
+
+struct BadDocs {
+  const char* name;
+  const char* text;
+  const char* message;
+};
+class BadDocsTest : public testing::TestWithParam<BadDocs> {};
+
+TEST_P(BadDocsTest, IsRefusedWithItsPlace) {
+  const Model m("- func: f(Tensor self) -> Tensor\n");
+  try {
+    readDocs({m.files.write("f_docs.yaml", GetParam().text)}, m.dictionary);
+    FAIL() << "no error";
+  } catch (const shunt::Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("f_docs.yaml:"));
+    EXPECT_THAT(e.what(), HasSubstr(GetParam().message));
+  }
+}
+
+const BadDocs kBadDocs[] = {
+    {"UnknownName", "- name: g\n  doc: |\n    A.\n\n    >>> 1\n", "no operator 'g'"},
+    {"NoText", "- name: f\n", "has 'name' and 'doc'"},
+    {"UnknownKey", "- name: f\n  text: A.\n", "unknown key 'text'"},
+    {"NoExample", "- name: f\n  doc: A.\n", "has no example"},
+    {"Twice", "- name: f\n  doc: |\n    A.\n    >>> 1\n- name: f\n  doc: |\n    A.\n    >>> 1\n", "has two texts"},
+};
+INSTANTIATE_TEST_SUITE_P(PythonDocs, BadDocsTest, testing::ValuesIn(kBadDocs),
+                         [](const testing::TestParamInfo<BadDocs>& info) { return info.param.name; });
+
+TEST(PythonDocs, TextsOfTheDictionaryAreRead) {
+  const Model m("- func: f(Tensor self) -> Tensor\n");
+  const Docs docs =
+      readDocs({m.files.write("f_docs.yaml", "- name: f\n  doc: |\n    A.\n\n    >>> 1\n    1\n")}, m.dictionary);
+  EXPECT_EQ(docs.at("f"), "A.\n\n>>> 1\n1");
+}
+
+}  // namespace
+}  // namespace opgen
