@@ -74,19 +74,19 @@ PyObject* tupleObject(const IValue& value, const Type& type) {
   return out.release();
 }
 
-[[noreturn]] SHUNT_COLD void raiseType(PyObject* o, const std::string& type, const std::string& what) {
-  raise(PyExc_TypeError, what + ": expected " + type + ", got " + typeNameOf(o));
+[[noreturn]] SHUNT_COLD void raiseType(PyObject* o, const std::string& type, What what) {
+  raise(PyExc_TypeError, what() + ": expected " + type + ", got " + typeNameOf(o));
 }
 
 bool isNumber(PyObject* o) { return PyFloat_Check(o) || PyLong_Check(o); }
 
-int64_t intFrom(PyObject* o, const Type& type, const std::string& what) {
+int64_t intFrom(PyObject* o, const Type& type, What what) {
   if (PyBool_Check(o) || !PyIndex_Check(o)) raiseType(o, type.str(), what);
   const Ref number = owned(PyNumber_Index(o));
   return toInt(Parameter{}, number.get());
 }
 
-double floatFrom(PyObject* o, const Type& type, const std::string& what) {
+double floatFrom(PyObject* o, const Type& type, What what) {
   const PyNumberMethods* n = Py_TYPE(o)->tp_as_number;
   if (n == nullptr || (n->nb_float == nullptr && n->nb_index == nullptr)) raiseType(o, type.str(), what);
   return toDouble(Parameter{}, o);
@@ -103,13 +103,13 @@ std::vector<T> listFrom(PyObject* o, F&& one) {
   return out;
 }
 
-Tensor tensorFrom(PyObject* o, const Type& type, const std::string& what) {
+Tensor tensorFrom(PyObject* o, const Type& type, What what) {
   if (isTensor(o)) return tensorOf(o);
   if (isNumber(o)) return wrapNumber(o);
   raiseType(o, type.str(), what);
 }
 
-IValue listValue(PyObject* o, const Type& type, const std::string& what) {
+IValue listValue(PyObject* o, const Type& type, What what) {
   if (!isSequence(o)) {
     // int[2] takes one int as well.
     if (!type.fixed_size || !isNumber(o)) raiseType(o, type.str(), what);
@@ -143,7 +143,7 @@ IValue listValue(PyObject* o, const Type& type, const std::string& what) {
   }
 }
 
-IValue dictValue(PyObject* o, const Type& type, const std::string& what) {
+IValue dictValue(PyObject* o, const Type& type, What what) {
   if (!PyDict_Check(o)) raiseType(o, type.str(), what);
   Dict<IValue, IValue> out;
   PyObject *key = nullptr, *value = nullptr;
@@ -152,7 +152,7 @@ IValue dictValue(PyObject* o, const Type& type, const std::string& what) {
   return IValue(out);
 }
 
-IValue tupleValue(PyObject* o, const Type& type, const std::string& what) {
+IValue tupleValue(PyObject* o, const Type& type, What what) {
   if (!isSequence(o) || static_cast<size_t>(PySequence_Fast_GET_SIZE(o)) != type.elements.size())
     raiseType(o, type.str(), what);
   std::vector<IValue> parts;
@@ -228,7 +228,7 @@ PyObject* toObject(const IValue& v, const Type& type) {
   }
 }
 
-IValue toValue(PyObject* o, const Type& type, const std::string& what) {
+IValue toValue(PyObject* o, const Type& type, What what) {
   if (o == Py_None) {
     if (type.optional) return {};
     if (type.kind == TypeKind::Tensor && !type.list) return Tensor();

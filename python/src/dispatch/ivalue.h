@@ -6,6 +6,7 @@
 
 #include "python/src/base/python.h"
 
+#include <shunt/core/function_ref.h>
 #include <shunt/core/function_schema.h>
 #include <shunt/core/ivalue.h>
 
@@ -18,9 +19,12 @@ namespace shunt::python {
 /// lists of Python.
 PyObject* toObject(const IValue& value, const Type& type);
 
-/// The value of this type that the object is. Throws PythonError, a TypeError that begins with `what` ("argument 'dim'
-/// of aten::sum"), where it is none. None is an undefined tensor.
-IValue toValue(PyObject* object, const Type& type, const std::string& what);
+/// What an object is to its operator, for messages: "sum(): argument 'dim'".
+using What = FunctionRef<std::string()>;
+
+/// The value of this type that the object is. Throws PythonError, a TypeError that begins with what(), where it is none.
+/// None is an undefined tensor.
+IValue toValue(PyObject* object, const Type& type, What what);
 
 /// What a call that leaves out the argument, which has a default, passes.
 IValue defaultOf(const Argument& argument);

@@ -141,7 +141,7 @@ PyObject* getSchema(PyObject* self, void*) {
   return guarded([&] {
     // Rare, and a matter of many small classes: in Python.
     const Ref module = owned(PyImport_ImportModule("shunt._schema"));
-    const std::string s = preparedOf(*asOverload(self))->schema.str();
+    const std::string s = preparedOf(*asOverload(self)).schema.str();
     return PyObject_CallMethod(module.get(), "parse_schema", "s", s.c_str());
   });
 }
@@ -150,8 +150,7 @@ PyObject* getPacket(PyObject* self, void*) {
 }
 PyObject* getIsView(PyObject* self, void*) {
   return guarded([&] {
-    const auto prepared = preparedOf(*asOverload(self));
-    const auto& returns = prepared->schema.returns();
+    const auto& returns = preparedOf(*asOverload(self)).schema.returns();
     return PyBool_FromLong(!returns.empty() && returns[0].hasAlias() && !returns[0].is_write());
   });
 }
@@ -249,13 +248,12 @@ PyObject* callPacket(PyObject* self, PyObject* const* args, size_t flags, PyObje
     if (overloads.size() == 1) return callOperator(*overloads[0], call);
     Slots slots;
     for (OpOverloadObject* o : overloads) {
-      const auto prepared = preparedOf(*o);
-      if (matchCall(prepared->signature, call, slots) != Match::kNo) return callOperator(*o, call);
+      if (matchCall(preparedOf(*o).signature, call, slots) != Match::kNo) return callOperator(*o, call);
     }
     // An object with a __torch_function__ may stand for anything.
     if (PyObject* result = callTorchFunctionOf(self, call)) return result;
     std::string message = "Overloaded torch operator invoked from Python failed to match any schema:\n";
-    for (OpOverloadObject* o : overloads) message += whyNoMatch(*preparedOf(*o), call) + "\n";
+    for (OpOverloadObject* o : overloads) message += whyNoMatch(preparedOf(*o), call) + "\n";
     raise(PyExc_RuntimeError, message);
   });
 }
@@ -411,17 +409,16 @@ OpOverloadObject* operatorObject(const Operator& op) {
   auto* o = asOverload(check(OpOverloadType.tp_alloc(&OpOverloadType, 0)));
   o->vectorcall = callOverload;
   o->op = &op;
-  new (&o->prepared) std::shared_ptr<const PreparedSchema>();
   known.emplace(&op, o);
   return o;
 }
 
-std::shared_ptr<const PreparedSchema> preparedOf(OpOverloadObject& o) {
+const PreparedSchema& preparedOf(OpOverloadObject& o) {
   if (o.generation != schema_generation) [[unlikely]] {
-    o.prepared = std::make_shared<const PreparedSchema>(o.handle().schema());
+    o.prepared = new PreparedSchema(o.handle().schema());
     o.generation = schema_generation;
   }
-  return o.prepared;
+  return *o.prepared;
 }
 
 void addOperatorTypes(PyObject* module) {

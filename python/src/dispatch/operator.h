@@ -12,8 +12,6 @@
 #include <shunt/core/dispatcher.h>
 #include <shunt/core/ivalue.h>
 
-#include <memory>
-
 namespace shunt::python {
 
 /// What calls need of a schema.
@@ -30,7 +28,7 @@ struct PreparedSchema {
 struct OpOverloadObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   const Operator* op;
-  std::shared_ptr<const PreparedSchema> prepared;
+  const PreparedSchema* prepared;  // kept for ever: a call may be running with it
   uint64_t generation;  // of definitions, when `prepared` was made
   PyObject* dict;
   PyObject* weak_list;
@@ -46,7 +44,7 @@ OpOverloadObject* operatorObject(const Operator& op);
 PyObject* packetObject(const std::string& qualified);
 bool isOperatorObject(PyObject* o);
 /// What a call of it needs. Throws where the operator has no definition.
-std::shared_ptr<const PreparedSchema> preparedOf(OpOverloadObject& o);
+const PreparedSchema& preparedOf(OpOverloadObject& o);
 /// After definitions have come or gone: what is known of schemas is made again.
 void forgetSchemas();
 
