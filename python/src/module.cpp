@@ -63,4 +63,6 @@ PyObject* makeModule() {
 }  // namespace
 }  // namespace shunt::python
 
-PyMODINIT_FUNC PyInit__C() { return shunt::python::guarded([] { return shunt::python::makeModule(); }); }
+PyMODINIT_FUNC PyInit__C() {
+  return shunt::python::guarded([] { return shunt::python::makeModule(); });
+}

@@ -29,7 +29,8 @@ PyObject* runBackward(PyObject*, PyObject* arguments) {
     if (!PyArg_ParseTuple(arguments, "O!O!ppO!pp", &PyTuple_Type, &tensors, &PyTuple_Type, &grads, &retain, &create,
                           &PyTuple_Type, &inputs, &allow_unused, &accumulate))
       return nullptr;
-    const autograd::variable_list outputs = tensorsOf(tensors), gradients = tensorsOf(grads), wanted = tensorsOf(inputs);
+    const autograd::variable_list outputs = tensorsOf(tensors), gradients = tensorsOf(grads),
+                                  wanted = tensorsOf(inputs);
     if (accumulate != 0) {
       const WithoutGil unlocked;
       autograd::backward(outputs, gradients, retain != 0, create != 0, wanted);
@@ -70,7 +71,8 @@ PyObject* exitInferenceMode(PyObject*, PyObject* capsule) {
 
 PyMethodDef autograd_functions[] = {
     {"_run_backward", runBackward, METH_VARARGS, nullptr},
-    {"is_grad_enabled", isGradEnabled, METH_NOARGS, "is_grad_enabled() -> bool\n\nWhether this thread records gradients."},
+    {"is_grad_enabled", isGradEnabled, METH_NOARGS,
+     "is_grad_enabled() -> bool\n\nWhether this thread records gradients."},
     {"_set_grad_enabled", setGradEnabled, METH_O, nullptr},
     {"is_inference_mode_enabled", isInferenceModeEnabled, METH_NOARGS, "is_inference_mode_enabled() -> bool"},
     {"_enter_inference_mode", enterInferenceMode, METH_O, nullptr},

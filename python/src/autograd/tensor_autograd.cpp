@@ -69,7 +69,8 @@ PyObject* requiresGrad(PyObject* self, PyObject* arguments, PyObject* keywords) 
   return guarded([&]() -> PyObject* {
     static const char* names[] = {"requires_grad", nullptr};
     int on = 1;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|p:requires_grad_", const_cast<char**>(names), &on)) return nullptr;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|p:requires_grad_", const_cast<char**>(names), &on))
+      return nullptr;
     tensorOf(self).set_requires_grad(on != 0);
     return Py_NewRef(self);
   });
@@ -98,7 +99,8 @@ PyGetSetDef tensor_autograd_properties[] = {
 };
 
 PyMethodDef tensor_autograd_methods[] = {
-    {"requires_grad_", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(requiresGrad)), METH_VARARGS | METH_KEYWORDS,
+    {"requires_grad_", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(requiresGrad)),
+     METH_VARARGS | METH_KEYWORDS,
      "requires_grad_(requires_grad=True) -> Tensor\n\nSets requires_grad, and returns the tensor."},
     {"retain_grad", retainGrad, METH_NOARGS, "retain_grad()\n\nLets a tensor that is no leaf keep its grad, too."},
     {"_is_view", isView, METH_NOARGS, "_is_view() -> bool\n\nWhether it is a view of another tensor, for gradients."},

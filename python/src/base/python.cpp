@@ -27,8 +27,6 @@ PythonError::~PythonError() {
   Py_XDECREF(traceback_);
 }
 
-void PythonError::restore() const {
-  PyErr_Restore(Py_XNewRef(type_), Py_XNewRef(value_), Py_XNewRef(traceback_));
-}
+void PythonError::restore() const { PyErr_Restore(Py_XNewRef(type_), Py_XNewRef(value_), Py_XNewRef(traceback_)); }
 
 }  // namespace shunt::python

@@ -116,8 +116,7 @@ struct Plain<E> {
 template <class T>
 struct Converter {
   T value;
-  Converter(const Parameter& p, PyObject* o)
-      : value(o != nullptr ? Plain<T>::of(p, o) : Plain<T>::fallback(p.value)) {}
+  Converter(const Parameter& p, PyObject* o) : value(o != nullptr ? Plain<T>::of(p, o) : Plain<T>::fallback(p.value)) {}
   operator T() const { return value; }
 };
 

@@ -19,7 +19,8 @@ namespace {
 /// A class of tuples with the names of the results: shunt.return_types.max.
 PyTypeObject* resultType(const char* name, const FunctionSchema& schema) {
   const auto& returns = schema.returns();
-  if (returns.size() < 2 || returns[0].name.empty() || schema.operator_name().baseName().starts_with('_')) return nullptr;
+  if (returns.size() < 2 || returns[0].name.empty() || schema.operator_name().baseName().starts_with('_'))
+    return nullptr;
   // Python keeps pointers to the texts.
   static std::deque<std::string> texts;
   std::vector<PyStructSequence_Field> fields;
@@ -71,7 +72,7 @@ PyObject* invokeTensorForm(const Overload& o, PyObject* const* slots) {
 
 PyObject* invoke(const Overload& o, const Slots& slots) {
   PyObject* result = o.tensor_form != nullptr && isLookedAt(o, slots.at) ? invokeTensorForm(o, slots.at)
-                                                                        : o.source->invoke(o, slots.at);
+                                                                         : o.source->invoke(o, slots.at);
   if (slots.requires_grad == Py_True && result != nullptr && isTensor(result)) tensorOf(result).set_requires_grad(true);
   return result;
 }

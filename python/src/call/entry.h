@@ -1,7 +1,7 @@
 // What Python calls by one name: the overloads of an operator, with its out= forms among them.
 //
-// The table is generated (opgen, emitters/python.cpp). Signatures are made from the schemas at the first call of a name,
-// so that importing the package costs nothing for what isn't used.
+// The table is generated (opgen, emitters/python.cpp). Signatures are made from the schemas at the first call of a
+// name, so that importing the package costs nothing for what isn't used.
 #pragma once
 
 #include "python/src/call/signature.h"
@@ -13,8 +13,8 @@
 namespace shunt::python {
 
 struct Overload;
-/// Converts the arguments, which have been matched, calls the operator, and wraps its results. `slots` has an object, or
-/// null, for each parameter.
+/// Converts the arguments, which have been matched, calls the operator, and wraps its results. `slots` has an object,
+/// or null, for each parameter.
 using Invoke = PyObject* (*)(const Overload& overload, PyObject* const* slots);
 
 // What a name's overload may be called as.
@@ -83,7 +83,7 @@ struct Call {
   PyObject* self;  // of a method; else null
   PyObject* const* args;
   Py_ssize_t num_args;
-  PyObject* keyword_names;  // a tuple, or null; their values follow the arguments
+  PyObject* keyword_names;          // a tuple, or null; their values follow the arguments
   bool or_not_implemented = false;  // where no overload fits: NotImplemented instead of TypeError
 };
 

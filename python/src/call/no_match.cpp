@@ -115,8 +115,9 @@ std::string whyNot(const std::string& name, const Signature& s, const Call& call
 void raiseNoMatch(const Entry& entry, const std::vector<Overload>& overloads, const Call& call) {
   const std::string name = entry.name();
   if (overloads.empty())
-    raise(PyExc_TypeError, fmt::format("{} is a {}", name, call.self != nullptr ? "function, and no method of Tensor"
-                                                                              : "method of Tensor, and no function"));
+    raise(PyExc_TypeError, fmt::format("{} is a {}", name,
+                                       call.self != nullptr ? "function, and no method of Tensor"
+                                                            : "method of Tensor, and no function"));
   std::vector<const Overload*> shown;
   for (const Overload& o : overloads)
     if (o.signature.num_outputs == 0 || overloads.size() == 1) shown.push_back(&o);
@@ -130,8 +131,8 @@ void raiseNoMatch(const Entry& entry, const std::vector<Overload>& overloads, co
     }
   if (shown.empty()) raise(PyExc_TypeError, fmt::format("{}() has no form with out=", name));
   if (shown.size() == 1) raise(PyExc_TypeError, whyNot(name, shown[0]->signature, call));
-  std::string text = fmt::format("{}() received an invalid combination of arguments - got {}, but expected one of:", name,
-                                 describeGiven(call));
+  std::string text = fmt::format(
+      "{}() received an invalid combination of arguments - got {}, but expected one of:", name, describeGiven(call));
   for (const Overload* o : shown)
     text += fmt::format("\n * {}\n      {}", o->signature.str(), whyNot(name, o->signature, call));
   raise(PyExc_TypeError, text);

@@ -57,7 +57,10 @@ bool startsWith(PyObject* o, bool (*one)(PyObject*)) {
   return isList(o) && (PySequence_Fast_GET_SIZE(o) == 0 || one(PySequence_Fast_ITEMS(o)[0]));
 }
 
-bool isBool(PyObject* o) { return PyBool_Check(o) || (!PyLong_Check(o) && isNumberTensor(o, [](ScalarType t) { return t == kBool; })) || std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool") == 0 || std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool_") == 0; }
+bool isBool(PyObject* o) {
+  return PyBool_Check(o) || (!PyLong_Check(o) && isNumberTensor(o, [](ScalarType t) { return t == kBool; })) ||
+         std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool") == 0 || std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool_") == 0;
+}
 
 Match fitsTensorList(const Parameter& p, PyObject* o) {
   if (!isList(o)) return Match::kNo;
@@ -118,9 +121,7 @@ Match fitsRarely(const Parameter& p, PyObject* o) {
 /// The place of the parameter that the keyword names; -1 for none.
 int placeOf(const Signature& s, PyObject* keyword) {
   const size_t n = s.parameters.size();
-  const auto is = [&](size_t i, PyObject* name) {
-    return name == keyword && !(s.is_method && i == s.self_index);
-  };
+  const auto is = [&](size_t i, PyObject* name) { return name == keyword && !(s.is_method && i == s.self_index); };
   for (size_t i = 0; i < n; ++i)
     if (is(i, s.parameters[i].name)) return static_cast<int>(i);
   // Not interned, or NumPy's name.
@@ -184,7 +185,8 @@ Match matchCall(const Signature& s, const Call& call, Slots& slots) {
   }
 
   size_t given = static_cast<size_t>(call.num_args);
-  if (s.varargs_ints && given > 0 && isInt(call.args[0]) && (given > 1 || s.parameters[s.positional[0]].fixed_size == 0)) {
+  if (s.varargs_ints && given > 0 && isInt(call.args[0]) &&
+      (given > 1 || s.parameters[s.positional[0]].fixed_size == 0)) {
     // zeros(2, 3): the ints are one argument.
     Ref packed = owned(PyTuple_New(call.num_args));
     for (size_t i = 0; i < given; ++i) {
@@ -220,7 +222,7 @@ Match matchCall(const Signature& s, const Call& call, Slots& slots) {
       continue;
     }
     const Parameter& p = s.parameters[static_cast<size_t>(place)];
-    if (slots.at[place] != nullptr) return Match::kNo;  // given by position, too
+    if (slots.at[place] != nullptr) return Match::kNo;    // given by position, too
     if (p.is_out && value == Py_None) return Match::kNo;  // the functional form's
     if (p.is_out && s.num_outputs > 1) {
       if (!spreadOutputs(s, value, slots)) return Match::kNo;

@@ -49,7 +49,9 @@ Default defaultOf(const Argument& argument) {
       d.floating = value.toDouble();
       break;
     case TypeKind::Scalar:
-      d.scalar = value.isBool() ? Scalar(value.toBool()) : value.isInt() ? Scalar(value.toInt()) : Scalar(value.toDouble());
+      d.scalar = value.isBool()  ? Scalar(value.toBool())
+                 : value.isInt() ? Scalar(value.toInt())
+                                 : Scalar(value.toDouble());
       break;
     case TypeKind::Bool:
       d.integer = value.toBool();
@@ -152,8 +154,8 @@ std::string Signature::str() const {
 PyObject* numpyNameOf(PyObject* name) {
   struct Names {
     PyObject *dim = interned("dim"), *keepdim = interned("keepdim"), *input = interned("input"),
-             *other = interned("other"), *axis = interned("axis"), *keepdims = interned("keepdims"),
-             *x = interned("x"), *x2 = interned("x2");
+             *other = interned("other"), *axis = interned("axis"), *keepdims = interned("keepdims"), *x = interned("x"),
+             *x2 = interned("x2");
   };
   static const Names names;
   if (name == names.dim) return names.axis;

@@ -59,8 +59,8 @@ struct Parameter {
   const char* function = "";  // whose it is, for messages
 };
 
-/// One way to call a function. `parameters` are in the schema's order, which is the kernel's; a method's `self` is one of
-/// them, given apart.
+/// One way to call a function. `parameters` are in the schema's order, which is the kernel's; a method's `self` is one
+/// of them, given apart.
 struct Signature {
   std::vector<Parameter> parameters;
   std::vector<uint8_t> positional;  // indices of what may be given by position, in order

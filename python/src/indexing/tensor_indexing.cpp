@@ -38,8 +38,9 @@ TensorIndex indexOf(PyObject* o) {
     return indexing::Slice(boundOf(s->start), boundOf(s->stop), boundOf(s->step));
   }
   if (PyIndex_Check(o) && !PySequence_Check(o)) return positionOf(o);
-  raise(PyExc_IndexError, "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got " +
-                              typeNameOf(o) + ")");
+  raise(PyExc_IndexError,
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got " +
+            typeNameOf(o) + ")");
 }
 
 std::vector<TensorIndex> indicesOf(PyObject* key) {

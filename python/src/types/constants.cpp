@@ -84,9 +84,15 @@ void addDTypes(PyObject* module) {
     const char* name;
     ScalarType type;
   };
-  constexpr Alias kAliases[] = {{"half", kHalf}, {"float", kFloat}, {"double", kDouble}, {"short", kShort},
-                                {"int", kInt},   {"long", kLong},   {"cfloat", ScalarType::ComplexFloat},
-                                {"cdouble", ScalarType::ComplexDouble}, {"chalf", ScalarType::ComplexHalf}};
+  constexpr Alias kAliases[] = {{"half", kHalf},
+                                {"float", kFloat},
+                                {"double", kDouble},
+                                {"short", kShort},
+                                {"int", kInt},
+                                {"long", kLong},
+                                {"cfloat", ScalarType::ComplexFloat},
+                                {"cdouble", ScalarType::ComplexDouble},
+                                {"chalf", ScalarType::ComplexHalf}};
   for (const Alias& a : kAliases)
     checkStatus(PyModule_AddObjectRef(module, a.name, dtype_objects[static_cast<size_t>(a.type)]));
 }

@@ -24,8 +24,8 @@ PyObject* newDevice(PyTypeObject*, PyObject* arguments, PyObject* keywords) {
     Device device = toDevice(type);
     if (index != nullptr && index != Py_None) {
       if (device.has_index())
-        raise(PyExc_RuntimeError, "type (string) must not include an index because index was passed explicitly: " +
-                                      device.str());
+        raise(PyExc_RuntimeError,
+              "type (string) must not include an index because index was passed explicitly: " + device.str());
       const long value = PyLong_AsLong(index);
       if (value == -1 && PyErr_Occurred() != nullptr) return nullptr;
       if (value < 0 || value > 127) raise(PyExc_RuntimeError, "Device index must not be negative, nor above 127");
@@ -71,8 +71,9 @@ PyTypeObject DeviceType_ = {
     .tp_hash = hash,
     .tp_str = str,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "device(type, index=None)\n\nWhere a tensor's elements are: device('cpu'), device('meta'), device('cuda', 1).\n"
-              "A RuntimeError for names that no backend has.",
+    .tp_doc =
+        "device(type, index=None)\n\nWhere a tensor's elements are: device('cpu'), device('meta'), device('cuda', 1).\n"
+        "A RuntimeError for names that no backend has.",
     .tp_richcompare = compare,
     .tp_methods = methods,
     .tp_getset = properties,

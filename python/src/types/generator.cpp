@@ -103,9 +103,11 @@ PyObject* repr(PyObject* self) {
 }
 
 PyMethodDef methods[] = {
-    {"manual_seed", manualSeed, METH_O, "manual_seed(seed) -> Generator\n\nStarts the sequence of this seed. Returns itself."},
+    {"manual_seed", manualSeed, METH_O,
+     "manual_seed(seed) -> Generator\n\nStarts the sequence of this seed. Returns itself."},
     {"initial_seed", initialSeed, METH_NOARGS, "initial_seed() -> int\n\nThe seed."},
-    {"seed", seed, METH_NOARGS, "seed() -> int\n\nStarts the sequence of a seed that the system draws, and returns that."},
+    {"seed", seed, METH_NOARGS,
+     "seed() -> int\n\nStarts the sequence of a seed that the system draws, and returns that."},
     {"get_state", getState, METH_NOARGS, "get_state() -> Tensor\n\nThe place in the sequence, as uint8[16]."},
     {"set_state", setState, METH_O, "set_state(state) -> Generator\n\nGoes on from a place that get_state() gave."},
     {},

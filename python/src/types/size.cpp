@@ -20,7 +20,8 @@ PyObject* newSize(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
       PyObject* item = PyTuple_GET_ITEM(self.get(), i);
       if (PyLong_CheckExact(item)) continue;
       if (!PyIndex_Check(item))
-        raise(PyExc_TypeError, "Size() takes an iterable of int (item " + std::to_string(i) + " is '" + typeNameOf(item) + "')");
+        raise(PyExc_TypeError,
+              "Size() takes an iterable of int (item " + std::to_string(i) + " is '" + typeNameOf(item) + "')");
       PyObject* number = check(PyNumber_Index(item));
       PyTuple_SET_ITEM(self.get(), i, number);
       Py_DECREF(item);
@@ -59,15 +60,14 @@ PyObject* numel(PyObject* self, PyObject*) {
     product = Ref::steal(PyNumber_Multiply(product.get(), PyTuple_GET_ITEM(self, i)));
   return product.release();
 }
-PyObject* reduce(PyObject* self, PyObject*) {
-  return Py_BuildValue("(O(N))", Py_TYPE(self), PySequence_List(self));
-}
+PyObject* reduce(PyObject* self, PyObject*) { return Py_BuildValue("(O(N))", Py_TYPE(self), PySequence_List(self)); }
 
 PySequenceMethods sequence = {.sq_concat = concat, .sq_repeat = repeat};
 PyMappingMethods mapping = {.mp_subscript = item};
-PyMethodDef methods[] = {{"numel", numel, METH_NOARGS, "numel() -> int\n\nThe number of elements of a tensor of these sizes."},
-                         {"__reduce__", reduce, METH_NOARGS, nullptr},
-                         {}};
+PyMethodDef methods[] = {
+    {"numel", numel, METH_NOARGS, "numel() -> int\n\nThe number of elements of a tensor of these sizes."},
+    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {}};
 
 PyTypeObject SizeType = {
     .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "shunt.Size",

@@ -4,8 +4,8 @@
 #include "python/src/call/entry.h"
 #include "python/src/types/tensor_methods.h"
 
-#include <cstddef>
 #include <structmember.h>
+#include <cstddef>
 
 namespace shunt::python {
 
@@ -104,8 +104,7 @@ void dealloc(PyObject* self) {
   if (livesOn(self)) return;
   if (type->tp_finalize != nullptr && PyObject_CallFinalizerFromDealloc(self) < 0) return;
   if (PyObject_GC_IsTracked(self)) PyObject_GC_UnTrack(self);
-  Py_TRASHCAN_BEGIN(self, dealloc)
-  if (o->weak_list != nullptr) PyObject_ClearWeakRefs(self);
+  Py_TRASHCAN_BEGIN(self, dealloc) if (o->weak_list != nullptr) PyObject_ClearWeakRefs(self);
   if (type != tensor_class) clearSlots(type, self);
   freeParts(o);
   PyObject_GC_Del(self);

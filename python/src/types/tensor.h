@@ -20,8 +20,8 @@ namespace shunt::python {
 
 struct TensorObject {
   PyObject_HEAD Tensor tensor;
-  PyObject* dict;          // attributes; null until there are any
-  PyObject* weak_list;     // weak references
+  PyObject* dict;            // attributes; null until there are any
+  PyObject* weak_list;       // weak references
   PyObject* backward_hooks;  // the ordered dictionary of hooks that programs look at; null or owned
 };
 

@@ -50,7 +50,8 @@ constexpr auto address = [](const Tensor& t) {
 };
 
 Py_ssize_t dimensionOf(PyObject* o, const char* name) {
-  if (!PyIndex_Check(o)) raise(PyExc_TypeError, std::string(name) + "(): argument 'dim' must be int, not " + typeNameOf(o));
+  if (!PyIndex_Check(o))
+    raise(PyExc_TypeError, std::string(name) + "(): argument 'dim' must be int, not " + typeNameOf(o));
   const Py_ssize_t d = PyNumber_AsSsize_t(o, PyExc_OverflowError);
   if (d == -1 && PyErr_Occurred() != nullptr) throw PythonError();
   return d;
@@ -78,14 +79,16 @@ PyObject* isContiguous(PyObject* self, PyObject* arguments, PyObject* keywords) 
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|$O", const_cast<char**>(names), &format)) return nullptr;
     if (format == nullptr) return wrapBool(tensorOf(self).is_contiguous());
     if (!isMemoryFormat(format))
-      raise(PyExc_TypeError, "is_contiguous(): argument 'memory_format' must be shunt.memory_format, not " + typeNameOf(format));
+      raise(PyExc_TypeError,
+            "is_contiguous(): argument 'memory_format' must be shunt.memory_format, not " + typeNameOf(format));
     return wrapBool(tensorOf(self).is_contiguous(static_cast<MemoryFormat>(constantValue(format))));
   });
 }
 
 PyObject* isSetTo(PyObject* self, PyObject* other) {
   return guarded([&] {
-    if (!isTensor(other)) raise(PyExc_TypeError, "is_set_to(): argument 'tensor' must be Tensor, not " + typeNameOf(other));
+    if (!isTensor(other))
+      raise(PyExc_TypeError, "is_set_to(): argument 'tensor' must be Tensor, not " + typeNameOf(other));
     const Tensor &a = tensorOf(self), &b = tensorOf(other);
     return wrapBool(a.is_alias_of(b) && a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() &&
                     a.strides() == b.strides());
@@ -93,12 +96,15 @@ PyObject* isSetTo(PyObject* self, PyObject* other) {
 }
 PyObject* isSameSize(PyObject* self, PyObject* other) {
   return guarded([&] {
-    if (!isTensor(other)) raise(PyExc_TypeError, "is_same_size(): argument 'other' must be Tensor, not " + typeNameOf(other));
+    if (!isTensor(other))
+      raise(PyExc_TypeError, "is_same_size(): argument 'other' must be Tensor, not " + typeNameOf(other));
     return wrapBool(tensorOf(self).sizes() == tensorOf(other).sizes());
   });
 }
 
-PyCFunction withKeywords(PyCFunctionWithKeywords f) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(f)); }
+PyCFunction withKeywords(PyCFunctionWithKeywords f) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(f));
+}
 
 }  // namespace
 
@@ -124,7 +130,8 @@ PyMethodDef tensor_metadata_methods[] = {
     {"size", withKeywords(allOrOne<shape, sizeAt>), METH_VARARGS | METH_KEYWORDS,
      "size(dim=None) -> Size or int\n\nThe sizes, or that of one dimension. IndexError where dim is out of range."},
     {"stride", withKeywords(allOrOne<strides, strideAt>), METH_VARARGS | METH_KEYWORDS,
-     "stride(dim=None) -> tuple or int\n\nThe steps from one element to the next, in elements, or that of one dimension."},
+     "stride(dim=None) -> tuple or int\n\nThe steps from one element to the next, in elements, or that of one "
+     "dimension."},
     {"dim", method<ndim>, METH_NOARGS, "dim() -> int\n\nThe number of dimensions."},
     {"ndimension", method<ndim>, METH_NOARGS, "ndimension() -> int\n\nThe number of dimensions."},
     {"numel", method<numel>, METH_NOARGS, "numel() -> int\n\nThe number of elements."},
@@ -132,13 +139,15 @@ PyMethodDef tensor_metadata_methods[] = {
     {"element_size", method<itemsize>, METH_NOARGS, "element_size() -> int\n\nBytes of one element."},
     {"storage_offset", method<offset>, METH_NOARGS,
      "storage_offset() -> int\n\nWhere in its storage the first element is, in elements."},
-    {"data_ptr", method<address>, METH_NOARGS, "data_ptr() -> int\n\nThe address of the first element; 0 without elements."},
+    {"data_ptr", method<address>, METH_NOARGS,
+     "data_ptr() -> int\n\nThe address of the first element; 0 without elements."},
     {"is_contiguous", withKeywords(isContiguous), METH_VARARGS | METH_KEYWORDS,
      "is_contiguous(*, memory_format=contiguous_format) -> bool\n\nWhether its elements lie in memory in that order."},
     {"is_floating_point", method<isFloating>, METH_NOARGS, "is_floating_point() -> bool"},
     {"is_complex", method<isComplex>, METH_NOARGS, "is_complex() -> bool"},
     {"is_signed", method<isSigned>, METH_NOARGS, "is_signed() -> bool"},
-    {"is_inference", method<isInference>, METH_NOARGS, "is_inference() -> bool\n\nWhether it was made in inference mode."},
+    {"is_inference", method<isInference>, METH_NOARGS,
+     "is_inference() -> bool\n\nWhether it was made in inference mode."},
     {"is_pinned", method<never>, METH_NOARGS, "is_pinned() -> bool\n\nFalse: no memory of Shunt's is page-locked."},
     {"is_set_to", isSetTo, METH_O, "is_set_to(tensor) -> bool\n\nWhether both are the same elements of one storage."},
     {"is_same_size", isSameSize, METH_O, "is_same_size(other) -> bool"},

@@ -16,7 +16,8 @@ class Named {
   /// NotImplemented where the arguments are of types that it doesn't take: Python asks the other operand then.
   PyObject* operator()(PyObject* a, PyObject* b) {
     PyObject* args[] = {a, b};
-    return callEntry(entry(), {.self = nullptr, .args = args, .num_args = 2, .keyword_names = nullptr, .or_not_implemented = true});
+    return callEntry(
+        entry(), {.self = nullptr, .args = args, .num_args = 2, .keyword_names = nullptr, .or_not_implemented = true});
   }
   PyObject* operator()(PyObject* a) {
     PyObject* args[] = {a};
@@ -24,7 +25,8 @@ class Named {
   }
   PyObject* method(PyObject* self, PyObject* b) {
     PyObject* args[] = {b};
-    return callEntry(entry(), {.self = self, .args = args, .num_args = 1, .keyword_names = nullptr, .or_not_implemented = true});
+    return callEntry(entry(),
+                     {.self = self, .args = args, .num_args = 1, .keyword_names = nullptr, .or_not_implemented = true});
   }
 
  private:
@@ -47,27 +49,27 @@ PyObject* withNumberFirst(Named& op, PyObject* number, PyObject* tensor) {
   });
 }
 
-#define SHUNT_COMMUTATIVE(slot, name)             \
-  PyObject* slot(PyObject* a, PyObject* b) {      \
-    static Named op(name);                        \
-    return isTensor(a) ? op(a, b) : op(b, a);     \
+#define SHUNT_COMMUTATIVE(slot, name)         \
+  PyObject* slot(PyObject* a, PyObject* b) {  \
+    static Named op(name);                    \
+    return isTensor(a) ? op(a, b) : op(b, a); \
   }
-#define SHUNT_INPLACE(slot, name)                 \
-  PyObject* slot(PyObject* a, PyObject* b) {      \
-    static Named op(name);                        \
-    return op.method(a, b);                       \
+#define SHUNT_INPLACE(slot, name)            \
+  PyObject* slot(PyObject* a, PyObject* b) { \
+    static Named op(name);                   \
+    return op.method(a, b);                  \
   }
-#define SHUNT_UNARY(slot, name)   \
-  PyObject* slot(PyObject* a) {   \
-    static Named op(name);        \
-    return op(a);                 \
+#define SHUNT_UNARY(slot, name) \
+  PyObject* slot(PyObject* a) { \
+    static Named op(name);      \
+    return op(a);               \
   }
 // With a number in the first place: the form that has it there, else the number as a tensor.
-#define SHUNT_ORDERED(slot, name)                                          \
-  PyObject* slot(PyObject* a, PyObject* b) {                               \
-    static Named op(name);                                                 \
-    if (isTensor(a) || !isNumber(a)) return op(a, b);                      \
-    return withNumberFirst(op, a, b);                                      \
+#define SHUNT_ORDERED(slot, name)                     \
+  PyObject* slot(PyObject* a, PyObject* b) {          \
+    static Named op(name);                            \
+    if (isTensor(a) || !isNumber(a)) return op(a, b); \
+    return withNumberFirst(op, a, b);                 \
   }
 
 SHUNT_COMMUTATIVE(add, "add")

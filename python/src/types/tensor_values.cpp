@@ -14,7 +14,8 @@ PyObject* item(PyObject* self, PyObject*) {
   return guarded([&] {
     const Tensor& t = tensorOf(self);
     if (t.numel() != 1)
-      raise(PyExc_RuntimeError, "a Tensor with " + std::to_string(t.numel()) + " elements cannot be converted to Scalar");
+      raise(PyExc_RuntimeError,
+            "a Tensor with " + std::to_string(t.numel()) + " elements cannot be converted to Scalar");
     return wrapScalar(t.item());
   });
 }
@@ -49,9 +50,8 @@ PyObject* tolist(PyObject* self, PyObject*) {
     // Wrappers and other devices have no elements here; a copy on the CPU has, or is an error that says why.
     if (!t.is_cpu()) t = t.cpu();
     const auto* at = static_cast<const std::byte*>(t.numel() == 0 ? nullptr : t.data_ptr());
-    return dispatchAllTypes(t.scalar_type(), "tolist", [&]<class T>(std::type_identity<T>) {
-      return listOf(t, 0, at, elementObject<T>);
-    });
+    return dispatchAllTypes(t.scalar_type(), "tolist",
+                            [&]<class T>(std::type_identity<T>) { return listOf(t, 0, at, elementObject<T>); });
   });
 }
 
@@ -59,9 +59,11 @@ PyObject* tolist(PyObject* self, PyObject*) {
 
 PyMethodDef tensor_value_methods[] = {
     {"item", item, METH_NOARGS,
-     "item() -> number\n\nThe value of a tensor of one element, as a bool, an int or a float. RuntimeError for others."},
+     "item() -> number\n\nThe value of a tensor of one element, as a bool, an int or a float. RuntimeError for "
+     "others."},
     {"tolist", tolist, METH_NOARGS,
-     "tolist() -> list or number\n\nThe elements as lists of lists, one for each dimension; of no dimension, the number."},
+     "tolist() -> list or number\n\nThe elements as lists of lists, one for each dimension; of no dimension, the "
+     "number."},
     {},
 };
 

@@ -70,7 +70,8 @@ std::string tensorArguments(const OperatorDef& op) {
   std::vector<std::string> places;
   for (const std::string& name : op.tensor_form.arguments) {
     const auto& arguments = op.arguments();
-    const auto found = std::find_if(arguments.begin(), arguments.end(), [&](const Argument& a) { return a.name == name; });
+    const auto found =
+        std::find_if(arguments.begin(), arguments.end(), [&](const Argument& a) { return a.name == name; });
     places.push_back(std::to_string(found - arguments.begin()));
   }
   return join(places, ", ");
@@ -86,9 +87,11 @@ std::string overloadTable(const std::vector<Name>& names) {
       const auto form = op->hasTensorForm() ? index.find(op->tensor_form.op) : index.end();
       const bool has_form = form != index.end();
       if (has_form)
-        arguments += fmt::format("constexpr int8_t kTensorArgumentsOf_{}[] = {{{}}};\n", op->cpp_name, tensorArguments(*op));
+        arguments +=
+            fmt::format("constexpr int8_t kTensorArgumentsOf_{}[] = {{{}}};\n", op->cpp_name, tensorArguments(*op));
       rows += fmt::format(
-          "    {{&ops::{0}::symbol, reinterpret_cast<void*>(&ops::{0}::call), &Invoker<ops::{0}::Schema>::run, {1}, {2}, {3}}},\n",
+          "    {{&ops::{0}::symbol, reinterpret_cast<void*>(&ops::{0}::call), &Invoker<ops::{0}::Schema>::run, {1}, "
+          "{2}, {3}}},\n",
           op->cpp_name, calledAs(*op), has_form ? static_cast<int64_t>(form->second) : -1,
           has_form ? "kTensorArgumentsOf_" + op->cpp_name : "nullptr");
     }
@@ -115,7 +118,8 @@ std::string methodTable(const std::vector<Name>& names, const char* table, const
         }))
       continue;
     text += fmt::format(
-        "    {{{}, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&{}<{}>)), METH_FASTCALL | METH_KEYWORDS, nullptr}},\n",
+        "    {{{}, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&{}<{}>)), METH_FASTCALL | METH_KEYWORDS, "
+        "nullptr}},\n",
         quoted(names[i].name), entry_point, i);
   }
   return text + "    {},\n};\n";
@@ -124,7 +128,8 @@ std::string methodTable(const std::vector<Name>& names, const char* table, const
 /// Each signature in one file; the table only refers to them.
 std::string emitInstances(const std::vector<Name>& names, const Output& out) {
   Shards shards("generated/python/invoke", kPythonShards,
-                "#include \"python/src/call/invoke.h\"\n\nnamespace shunt::python {\n\n", "\n}  // namespace shunt::python\n");
+                "#include \"python/src/call/invoke.h\"\n\nnamespace shunt::python {\n\n",
+                "\n}  // namespace shunt::python\n");
   std::set<std::string> seen;
   std::string declarations;
   for (const Name& n : names)
