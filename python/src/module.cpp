@@ -2,6 +2,7 @@
 #include "python/src/autograd/engine.h"
 #include "python/src/base/errors.h"
 #include "python/src/call/entry.h"
+#include "python/src/dispatch/dispatch.h"
 #include "python/src/types/constants.h"
 #include "python/src/types/device.h"
 #include "python/src/types/generator.h"
@@ -57,6 +58,7 @@ PyObject* makeModule() {
   addGenerator(m);
   addTensorType(m);
   addFunctions(m);
+  addDispatch(m);
   return module.release();
 }
 

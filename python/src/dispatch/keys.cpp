@@ -320,6 +320,9 @@ void addKeys(PyObject* module) {
   checkStatus(PyType_Ready(&KeySetType));
   checkStatus(PyModule_AddType(module, &KeySetType));
   checkStatus(PyModule_AddFunctions(module, functions));
+  // The bits of a set that say where data is.
+  const Ref mask = owned(PyLong_FromUnsignedLongLong(DispatchKeySet::kBackendMask));
+  checkStatus(PyModule_AddObjectRef(module, "_backend_mask", mask.get()));
 }
 
 }  // namespace shunt::python

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <structmember.h>
+#include <tuple>
 #include <unordered_map>
 
 namespace shunt::python {
@@ -232,9 +233,9 @@ const std::vector<OpOverloadObject*>& overloadsOf(PacketObject& packet) {
       const auto numbers = std::count_if(s.arguments().begin(), s.arguments().end(), [](const Argument& a) {
         return a.type.kind == TypeKind::Scalar && !a.type.list;
       });
-      return std::pair(s.isOut(), numbers);
+      return std::tuple(s.isOut(), numbers, o->op->overload());
     };
-    std::stable_sort(found.begin(), found.end(), [&](auto* a, auto* b) { return place(a) < place(b); });
+    std::sort(found.begin(), found.end(), [&](auto* a, auto* b) { return place(a) < place(b); });
     *packet.overloads = std::move(found);
     packet.generation = schema_generation;
   }

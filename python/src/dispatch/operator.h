@@ -8,6 +8,7 @@
 
 #include "python/src/base/python.h"
 #include "python/src/call/signature.h"
+#include "python/src/dispatch/ivalue.h"
 
 #include <shunt/core/dispatcher.h>
 #include <shunt/core/ivalue.h>
@@ -56,8 +57,8 @@ struct PackedArguments {
 PackedArguments packArguments(const PreparedSchema& schema, const IValue* arguments);
 
 /// The values that an object, which a handler or a kernel returned, stands for, pushed on the stack. `who` begins the
-/// message where they don't fit: "the handler of Logging".
-void pushReturns(const PreparedSchema& schema, PyObject* returned, Stack& stack, const std::string& who);
+/// message where they don't fit: "Logging.__torch_dispatch__".
+void pushReturns(const PreparedSchema& schema, PyObject* returned, Stack& stack, What who);
 
 /// The results of a call, which are all that is on the stack: None, one, or a tuple.
 PyObject* resultsOf(const PreparedSchema& schema, const Stack& stack);

@@ -31,16 +31,16 @@ PackedArguments packArguments(const PreparedSchema& schema, const IValue* argume
   return packed;
 }
 
-void pushReturns(const PreparedSchema& schema, PyObject* returned, Stack& stack, const std::string& who) {
+void pushReturns(const PreparedSchema& schema, PyObject* returned, Stack& stack, What who) {
   const auto& returns = schema.schema.returns();
   const auto whose = [&](size_t i) {
-    return returns.size() == 1 ? fmt::format("operator {}: the result of {}", schema.schema.operator_name().str(), who)
-                               : fmt::format("operator {}: result {} of {}", schema.schema.operator_name().str(), i + 1, who);
+    return returns.size() == 1 ? fmt::format("operator {}: the result of {}", schema.schema.operator_name().str(), who())
+                               : fmt::format("operator {}: result {} of {}", schema.schema.operator_name().str(), i + 1, who());
   };
   if (returns.empty()) {
     if (returned != Py_None)
       raise(PyExc_RuntimeError, fmt::format("operator {}: {} must return None, as the operator has no results, got {}",
-                                            schema.schema.operator_name().str(), who, typeNameOf(returned)));
+                                            schema.schema.operator_name().str(), who(), typeNameOf(returned)));
     return;
   }
   if (returns.size() == 1) {
@@ -50,11 +50,11 @@ void pushReturns(const PreparedSchema& schema, PyObject* returned, Stack& stack,
   }
   if (!PyTuple_Check(returned) && !PyList_Check(returned))
     raise(PyExc_RuntimeError, fmt::format("operator {}: {} must return a tuple of {}, got {}",
-                                          schema.schema.operator_name().str(), who, returns.size(), typeNameOf(returned)));
+                                          schema.schema.operator_name().str(), who(), returns.size(), typeNameOf(returned)));
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(returned);
   if (static_cast<size_t>(n) != returns.size())
     raise(PyExc_RuntimeError, fmt::format("operator {}: {} must return {} values, got {}",
-                                          schema.schema.operator_name().str(), who, returns.size(), n));
+                                          schema.schema.operator_name().str(), who(), returns.size(), n));
   for (size_t i = 0; i < returns.size(); ++i)
     stack.push_back(toValue(PySequence_Fast_ITEMS(returned)[i], returns[i].type, [&] { return whose(i); }));
 }

@@ -2,6 +2,7 @@
 
 #include "python/src/base/errors.h"
 #include "python/src/call/entry.h"
+#include "python/src/dispatch/torch_function.h"
 #include "python/src/types/tensor_methods.h"
 
 #include <structmember.h>
@@ -226,6 +227,7 @@ void addTensorType(PyObject* module) {
   TensorBaseType.tp_methods =
       joined<PyMethodDef>({generated_methods, tensor_value_methods, tensor_metadata_methods, tensor_autograd_methods});
   TensorBaseType.tp_getset = joined<PyGetSetDef>({tensor_metadata_properties, tensor_autograd_properties});
+  offerToTorchFunction(TensorBaseType, generated_methods);
   TensorMetaType.tp_base = &PyType_Type;
   checkStatus(PyType_Ready(&TensorMetaType));
   checkStatus(PyType_Ready(&TensorBaseType));

@@ -1,0 +1,1 @@
+"""Tools besides tensors and operators."""
