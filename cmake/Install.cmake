@@ -77,7 +77,8 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT licence)
 # Below /usr the loader finds the libraries by itself, and Debian's packages may name no folder.
 install(CODE "
   if(CMAKE_INSTALL_PREFIX STREQUAL \"/usr\")
-    foreach(file ${CMAKE_INSTALL_BINDIR}/shunt ${CMAKE_INSTALL_LIBDIR}/$<TARGET_FILE_NAME:shunt>
+    file(GLOB extensions RELATIVE \"\$ENV{DESTDIR}/usr\" \"\$ENV{DESTDIR}/usr/lib/python3/dist-packages/shunt/_C.*.so\")
+    foreach(file \${extensions} ${CMAKE_INSTALL_BINDIR}/shunt ${CMAKE_INSTALL_LIBDIR}/$<TARGET_FILE_NAME:shunt>
         $<$<BOOL:${SHUNT_JIT}>:${CMAKE_INSTALL_LIBDIR}/libshunt_jit.so.${PROJECT_VERSION}>)
       if(EXISTS \"\$ENV{DESTDIR}/usr/\${file}\")
         file(RPATH_REMOVE FILE \"\$ENV{DESTDIR}/usr/\${file}\")

@@ -1,5 +1,6 @@
 # Debian's packages: `cpack -G DEB` in a build folder whose target shunt_installed is built. libshunt0.2 has the libraries,
-# libshunt-dev what programs are built with, shunt-tools bin/shunt. They are for the Debian that they are built on, whose fmt and
+# libshunt-dev what programs are built with, shunt-tools bin/shunt; python3-shunt, where SHUNT_PYTHON is the system's, the Python package
+# shunt. They are for the Debian that they are built on, whose fmt and
 # oneDNN the library is linked with; dpkg-shlibdeps names those.
 #
 # Who publishes packages sets SHUNT_MAINTAINER; the default is an address of nobody.
@@ -56,9 +57,9 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_COMPONENTS_ALL "")
 
 # shunt_package(<group> <package> SECTION s SUMMARY text DESCRIPTION text COMPONENTS c... [DEPENDS text] [SUGGESTS text]
-#   [TRIGGERS]). A group's name is what CPack's variables have; its component debian_<group> is in packages only.
+#   [CONTROL file...]). A group's name is what CPack's variables have; its component debian_<group> is in packages only.
 macro(shunt_package group package)
-  cmake_parse_arguments(arg "TRIGGERS" "SECTION;SUMMARY;DESCRIPTION;DEPENDS;SUGGESTS" "COMPONENTS" ${ARGN})
+  cmake_parse_arguments(arg "" "SECTION;SUMMARY;DESCRIPTION;DEPENDS;SUGGESTS" "COMPONENTS;CONTROL" ${ARGN})
   install(FILES ${folder}/copyright ${folder}/changelog.Debian.gz DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${package}
     COMPONENT debian_${group} EXCLUDE_FROM_ALL)
   foreach(component IN ITEMS ${arg_COMPONENTS} debian_${group})
@@ -72,14 +73,15 @@ macro(shunt_package group package)
   set(CPACK_DEBIAN_${name}_PACKAGE_DEPENDS "${arg_DEPENDS}")
   set(CPACK_DEBIAN_${name}_PACKAGE_SUGGESTS "${arg_SUGGESTS}")
   set(CPACK_DEBIAN_${name}_DESCRIPTION "${arg_SUMMARY}\n${arg_DESCRIPTION}")
-  if(arg_TRIGGERS)
-    set(CPACK_DEBIAN_${name}_PACKAGE_CONTROL_EXTRA ${folder}/triggers)
+  if(arg_CONTROL)
+    list(TRANSFORM arg_CONTROL PREPEND ${folder}/)
+    set(CPACK_DEBIAN_${name}_PACKAGE_CONTROL_EXTRA "${arg_CONTROL}")
   endif()
 endmacro()
 
 set(about "Shunt runs operators on tensors in the manner of PyTorch, and compiles the\nchains of kernels that get hot with LLVM.")
 # OpenBLAS is loaded at run time, which dpkg-shlibdeps can't see.
-shunt_package(libshunt libshunt${SHUNT_ABI_VERSION} SECTION libs COMPONENTS runtime TRIGGERS
+shunt_package(libshunt libshunt${SHUNT_ABI_VERSION} SECTION libs COMPONENTS runtime CONTROL triggers
   DEPENDS "libopenblas0-pthread | libopenblas0"
   SUMMARY "self-optimising operator dispatcher for tensors - libraries"
   DESCRIPTION "${about}\n.\nThis package has the libraries that programs run with.")
@@ -91,4 +93,20 @@ shunt_package(tools shunt-tools SECTION devel COMPONENTS tools
   DEPENDS "libshunt${SHUNT_ABI_VERSION} (= ${SHUNT_DEBIAN_VERSION})"
   SUMMARY "self-optimising operator dispatcher for tensors - command line"
   DESCRIPTION "${about}\n.\nThis package has the program shunt, which shows operators, what a call runs\nand why, and what was compiled.")
+# Compiled for one version of Python, the system's.
+if(SHUNT_HAS_PYTHON)
+  file(REAL_PATH ${SHUNT_PYTHON} real_python)
+  if(real_python MATCHES "^/usr/bin/python3[.]([0-9]+)$")
+    math(EXPR next_python "${CMAKE_MATCH_1} + 1")
+    # Debian's tools compile the sources when the package is installed, and remove what was compiled with it.
+    foreach(script postinst prerm)
+      configure_file(cmake/debian/python3.${script} ${folder}/python3/${script} COPYONLY)
+    endforeach()
+    shunt_package(python3 python3-shunt SECTION python COMPONENTS python3 CONTROL python3/postinst python3/prerm
+      DEPENDS "libshunt${SHUNT_ABI_VERSION} (= ${SHUNT_DEBIAN_VERSION}), python3 (>= 3.${CMAKE_MATCH_1}~), python3 (<< 3.${next_python})"
+      SUGGESTS python3-numpy
+      SUMMARY "self-optimising operator dispatcher for tensors - Python package"
+      DESCRIPTION "${about}\n.\nThis package has the Python package shunt, with PyTorch's names and semantics.")
+  endif()
+endif()
 include(CPack)

@@ -40,3 +40,41 @@ function(shunt_runtime_tree variable)
   endif()
   set(${variable} ${tree} PARENT_SCOPE)
 endfunction()
+
+# shunt_pack_extension(<variable> MODULE m COMPONENT c): where SHUNT_RUNTIME_FROM is a build folder that has the extension of the
+# package m for this Python, packs that one, compiles nothing, and sets the variable.
+function(shunt_pack_extension variable)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "MODULE;COMPONENT" "")
+  set(extension ${arg_MODULE}/_C.${SKBUILD_SOABI}.so)
+  set(${variable} OFF PARENT_SCOPE)
+  if(NOT EXISTS ${SHUNT_RUNTIME_FROM}/python/${extension})
+    return()
+  endif()
+  set(${variable} ON PARENT_SCOPE)
+  shunt_runtime_tree(tree)
+  message(STATUS "Shunt: packing the extension that is built in ${tree}")
+  install(CODE "
+    execute_process(COMMAND \${CMAKE_COMMAND} --install \"${tree}\" --prefix \${CMAKE_INSTALL_PREFIX}
+        --component ${arg_COMPONENT} --strip
+      OUTPUT_QUIET RESULT_VARIABLE failed)
+    if(failed OR NOT EXISTS \${CMAKE_INSTALL_PREFIX}/${extension})
+      message(FATAL_ERROR \"${arg_MODULE} can't be installed from ${tree}: the message above says why, or it is of an earlier \"
+        \"configuration, and without the Python that it was built for now.\")
+    endif()")
+endfunction()
+
+# shunt_import_library(<variable> TARGETS t...): defines shunt::shunt, the library that is built in the tree of shunt_runtime_tree,
+# as Shunt's own CMake package would describe it.
+function(shunt_import_library variable)
+  shunt_runtime_tree(tree ${ARGN})
+  set(${variable} ${tree} PARENT_SCOPE)
+  add_library(shunt::shunt SHARED IMPORTED GLOBAL)
+  set_target_properties(shunt::shunt PROPERTIES
+    IMPORTED_LOCATION ${tree}/lib/libshunt.so
+    INTERFACE_COMPILE_FEATURES cxx_std_20
+    INTERFACE_INCLUDE_DIRECTORIES "${shunt_sources}/include;${tree}/gen/include")
+  file(MAKE_DIRECTORY ${tree}/gen/include)
+  if(TARGET shunt_runtime_build)
+    add_dependencies(shunt::shunt shunt_runtime_build)
+  endif()
+endfunction()

@@ -14,12 +14,12 @@ shunt_library_packages=(
 # What the tests add.
 shunt_test_packages=(
   libclang-rt-19-dev clang-format-19 g++ pkg-config git ccache
-  libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev gdb qemu-user patchelf python3 python3-venv
+  libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev gdb qemu-user patchelf python3 python3-venv python3-dev
   pocl-opencl-icd ocl-icd-opencl-dev opencl-headers
 )
 shunt_packages=("${shunt_library_packages[@]}" "${shunt_test_packages[@]}")
 # What making packages adds (tests/packages).
-shunt_package_packages=(dpkg-dev file binutils)
+shunt_package_packages=(dpkg-dev file binutils python3 python3-dev)
 shunt_libtorch_packages=(libtorch-dev g++)
 # What shunt_torch and its tests add; PyTorch itself is no package of Debian's that would do (tests/torch/environment).
 shunt_torch_packages=(python3 python3-venv python3-dev)
@@ -135,6 +135,18 @@ shunt_build() {
 
 # The names of the presets, for messages.
 shunt_presets() { sed -n '/"buildPresets"/,/"testPresets"/s/.*"name": "\([a-z-]*\)".*/\1/p' CMakePresets.json | paste -sd ' '; }
+
+# Makes an environment for the tests of shunt that need no PyTorch, and sets shunt_python; empty where there is no Python with
+# headers, or no index of packages.
+shunt_python_environment() {
+  shunt_python=
+  shunt_say "making an environment with NumPy and pytest in build/venv-python"
+  if tests/python/environment build/venv-python; then
+    shunt_python=$PWD/build/venv-python/bin/python
+  else
+    shunt_say "the tests of the Python package shunt are SKIPPED: no environment has NumPy and pytest (see above)"
+  fi
+}
 
 # Makes an environment with PyTorch for the tests of shunt_torch, and sets shunt_torch_python; empty where PyTorch can't be had.
 shunt_torch_environment() {

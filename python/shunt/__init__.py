@@ -7,6 +7,7 @@
     print(x.grad)
 """
 
+from shunt import _load  # before _C, which needs libshunt
 from shunt import _C
 from shunt._C import *  # noqa: F403  dtypes, device, Size, Generator
 from shunt._tensor import Tensor
@@ -17,3 +18,37 @@ from shunt._random import get_rng_state, initial_seed, manual_seed, seed, set_rn
 from shunt import autograd
 
 __version__ = _C.__version__
+
+
+# What takes time to import, or is rarely used, is loaded when it is asked for: modules, and names with their modules.
+_MODULES = {"_subclasses", "amp", "func", "jit", "library", "overrides", "utils"}
+_NAMES = {
+    "ops": "shunt._ops",
+    "stats": "shunt.jit",
+    "explain": "shunt.jit",
+    **dict.fromkeys(("autocast", "is_autocast_enabled", "is_autocast_cpu_enabled", "get_autocast_dtype", "set_autocast_dtype",
+                     "get_autocast_cpu_dtype", "get_autocast_gpu_dtype"), "shunt.amp.autocast_mode"),
+}
+
+
+def __getattr__(name):
+    import importlib
+    if name in _MODULES:
+        return importlib.import_module("shunt." + name)
+    if name in _NAMES:
+        value = globals()[name] = getattr(importlib.import_module(_NAMES[name]), name)
+        return value
+    raise AttributeError(f"module 'shunt' has no attribute '{name}'")
+
+
+def _c_attribute(name):
+    # The dispatcher's keys and guards, which are Python's.
+    from shunt import _dispatch
+    if name.startswith("__") or not hasattr(_dispatch, name):
+        raise AttributeError(f"module 'shunt._C' has no attribute '{name}'")
+    value = getattr(_dispatch, name)
+    setattr(_C, name, value)
+    return value
+
+
+_C.__getattr__ = _c_attribute

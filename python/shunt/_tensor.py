@@ -32,8 +32,39 @@ class Tensor(_C.TensorBase):
     def __contains__(self, element):
         return bool((self == element).any())
 
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        """Calls func(*args, **kwargs) as for plain tensors, and makes what it returns of this class."""
+        if not all(issubclass(cls, t) for t in types):
+            return NotImplemented
+        before = _C._set_torch_function_state(max(1, _C._get_torch_function_state()))
+        try:
+            result = func(*args, **(kwargs or {}))
+        finally:
+            _C._set_torch_function_state(before)
+        if cls is Tensor or getattr(func, "__name__", "") == "__get__" and func in _keeps_class():
+            return result
+        return _as_class(result, cls)
+
 
 _C._set_tensor_class(Tensor)
+
+
+def _keeps_class():
+    from shunt.overrides import get_default_nowrap_functions
+    return get_default_nowrap_functions()
+
+
+def _as_class(result, cls):
+    """The result of a function with its tensors as objects of a class derived from Tensor."""
+    if isinstance(result, _C.TensorBase):
+        return result if isinstance(result, cls) else result.as_subclass(cls)
+    if isinstance(result, (tuple, list)):
+        parts = [_as_class(r, cls) for r in result]
+        if hasattr(type(result), "_fields"):
+            return type(result)(*parts)
+        return type(result)(parts)
+    return result
 
 
 def _new_tensor(cls, *args, **kwargs):

@@ -41,15 +41,8 @@ void addFunctions(PyObject* module) {
   checkStatus(PyModule_AddObjectRef(module, "_functions", functions.get()));
 }
 
-PyModuleDef module_definition = {.m_base = PyModuleDef_HEAD_INIT,
-                                 .m_name = "shunt._C",
-                                 .m_doc = "Shunt in C++. Internal to the package shunt.",
-                                 .m_size = -1,  // one interpreter
-                                 .m_methods = module_functions};
-
-PyObject* makeModule() {
-  Ref module = owned(PyModule_Create(&module_definition));
-  PyObject* m = module.get();
+void fill(PyObject* m) {
+  checkStatus(PyModule_AddFunctions(m, module_functions));
   checkStatus(PyModule_AddFunctions(m, autograd_functions));
   checkStatus(PyModule_AddStringConstant(m, "__version__", SHUNT_VERSION));
   addConstants(m);
@@ -59,12 +52,42 @@ PyObject* makeModule() {
   addTensorType(m);
   addFunctions(m);
   addDispatch(m);
-  return module.release();
 }
+
+/// Types, constants and the default generator are one for a process, so another interpreter gets none, and who imports
+/// the module anew gets the same.
+int execute(PyObject* module) {
+  static PyObject* first = nullptr;
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError, "shunt works in the main interpreter of a process only; this is another.");
+    return -1;
+  }
+  if (first != nullptr) return PyDict_Update(PyModule_GetDict(module), PyModule_GetDict(first));
+  const int status = guardedStatus([&] {
+    fill(module);
+    return 0;
+  });
+  if (status != 0) return status;
+  first = Py_NewRef(module);
+  return 0;
+}
+
+PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, reinterpret_cast<void*>(&execute)},
+#if PY_VERSION_HEX >= 0x030c0000
+    // So that execute() words the refusal, for interpreters with a lock of their own as well.
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+    {0, nullptr},
+};
+
+PyModuleDef module_definition = {.m_base = PyModuleDef_HEAD_INIT,
+                                 .m_name = "shunt._C",
+                                 .m_doc = "Shunt in C++. Internal to the package shunt.",
+                                 .m_size = 0,
+                                 .m_slots = slots};
 
 }  // namespace
 }  // namespace shunt::python
 
-PyMODINIT_FUNC PyInit__C() {
-  return shunt::python::guarded([] { return shunt::python::makeModule(); });
-}
+PyMODINIT_FUNC PyInit__C() { return PyModuleDef_Init(&shunt::python::module_definition); }

@@ -62,12 +62,11 @@ TEST(PythonSignature, WhatIsForShuntItselfIsLeftOut) {
   EXPECT_THAT(calls(pythonFunctions(m.dictionary), "_f"), IsEmpty());
 }
 
-std::string emitted(const Model& m, const Docs& docs, const std::string& file) {
+std::string stubOf(const Model& m, const Docs& docs) {
   const TemporaryYaml folder;
-  emitPythonDocs(m.dictionary, docs, Output(folder.directory()));
   emitPythonStubs(m.dictionary, docs, Output(folder.directory()));
   std::ostringstream text;
-  text << std::ifstream(folder.directory() + "/" + file).rdbuf();
+  text << std::ifstream(folder.directory() + "/python/_operators.pyi").rdbuf();
   return text.str();
 }
 
@@ -77,13 +76,13 @@ TEST(PythonDocs, SignaturesComeBeforeTheText) {
       "- func: f.Scalar(Tensor self, Scalar other) -> Tensor\n  elementwise: F\n"
       "- func: g(Tensor self) -> Tensor\n");
   const Docs docs = {{"f", "Does it.\n\n>>> shunt.f()"}};
-  const std::string text = emitted(m, docs, "generated/python_docs.inc");
-  EXPECT_THAT(
-      text,
-      HasSubstr("SHUNT_FUNCTION_DOC(f,\n    \"f(input, other) -> Tensor\\n\"\n    \"\\n\"\n    \"Does it.\\n\"\n"));
-  EXPECT_THAT(text, HasSubstr("SHUNT_FUNCTION_DOC(g,\n    \"g(input) -> Tensor\")\n"));
-  EXPECT_THAT(text, HasSubstr("The in-place form of f()"));
-  const std::string stub = emitted(m, docs, "python/_operators.pyi");
+  const auto functions = pythonDocLiterals(m.dictionary, docs, false);
+  EXPECT_EQ(
+      functions.at("f"),
+      "\n    \"f(input, other) -> Tensor\\n\"\n    \"\\n\"\n    \"Does it.\\n\"\n    \"\\n\"\n    \">>> shunt.f()\"");
+  EXPECT_EQ(functions.at("g"), "\n    \"g(input) -> Tensor\"");
+  EXPECT_THAT(functions.at("f_"), HasSubstr("The in-place form of f()"));
+  const std::string stub = stubOf(m, docs);
   EXPECT_THAT(stub, HasSubstr("@overload\ndef f(input: Tensor, other: Number) -> Tensor: ...\n"));
   EXPECT_THAT(stub, HasSubstr("def g(input: Tensor) -> Tensor: ...\n"));
   EXPECT_THAT(stub, HasSubstr("    \"\"\"Does it.\n\n    >>> shunt.f()\n    \"\"\"\n"));

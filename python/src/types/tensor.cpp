@@ -2,6 +2,7 @@
 
 #include "python/src/base/errors.h"
 #include "python/src/call/entry.h"
+#include "python/src/dispatch/subclasses.h"
 #include "python/src/dispatch/torch_function.h"
 #include "python/src/types/tensor_methods.h"
 
@@ -191,6 +192,8 @@ PyObject* wrap(Tensor tensor) {
     new (&asObject(o)->tensor) Tensor(std::move(tensor));
     return o;
   }
+  if (impl->key_set().hasAny(kClassKeys)) [[unlikely]]
+    return wrapOfClass(std::move(tensor));
   return wrapAs(tensor_class, std::move(tensor));
 }
 

@@ -19,8 +19,7 @@ void emitAll(const Dictionary& dictionary, const Derivatives& derivatives, const
   emitAutograd(dictionary, out, registrations);
   emitAutocast(rules, out, registrations);
   emitBatching(batching, out);
-  emitPython(dictionary, out);
-  emitPythonDocs(dictionary, docs, out);
+  emitPython(dictionary, docs, out);
   emitPythonStubs(dictionary, docs, out);
   emitRegistrations(dictionary, out, registrations);
 }

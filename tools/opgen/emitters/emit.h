@@ -8,6 +8,9 @@
 #include "tools/opgen/model/docs.h"
 #include "tools/opgen/model/operator.h"
 
+#include <map>
+#include <string>
+
 namespace opgen {
 
 /// include/shunt/generated/operator_decls.h: struct ops::X per operator.
@@ -41,10 +44,8 @@ void emitBatching(const BatchRules& rules, const Output& out);
 /// generated/registrations.cpp (the one static initialiser), register_N.cpp, wrappers.h
 void emitRegistrations(const Dictionary& dictionary, const Output& out, const Registrations& registrations);
 /// generated/python/table.cpp, invoke_N.cpp
-void emitPython(const Dictionary& dictionary, const Output& out);
+void emitPython(const Dictionary& dictionary, const Docs& docs, const Output& out);
 
-/// generated/python_docs.inc: doc strings for Python.
-void emitPythonDocs(const Dictionary& dictionary, const Docs& docs, const Output& out);
 /// python/_operators.pyi
 void emitPythonStubs(const Dictionary& dictionary, const Docs& docs, const Output& out);
 
@@ -58,6 +59,8 @@ std::string operatorTable(const Dictionary& dictionary, const std::vector<Autoca
 
 /// `redispatch(ks & <mask>, args...)` of the operator as an expression.
 std::string redispatchCall(const OperatorDef& op, const std::string& keyset);
+/// Doc strings for Python by name, as C++ literals: the signatures of functions, or of methods, then the text.
+std::map<std::string, std::string> pythonDocLiterals(const Dictionary& dictionary, const Docs& docs, bool methods);
 /// Explicit instantiation of the table entry's code for a kernel, so that it lies beside the kernel in the bitcode.
 std::string instantiateKernel(const Registration& registration);
 

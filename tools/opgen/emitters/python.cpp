@@ -109,18 +109,21 @@ std::string entryTable(const std::vector<Name>& names) {
 }
 
 /// `table[] = {{"add", ...}, ...}` of the names that are called so.
-std::string methodTable(const std::vector<Name>& names, const char* table, const char* entry_point, bool methods) {
+std::string methodTable(const std::vector<Name>& names, const char* table, const char* entry_point, bool methods,
+                        const std::map<std::string, std::string>& docs) {
   std::string text = fmt::format("\nPyMethodDef {}[] = {{\n", table);
   for (size_t i = 0; i < names.size(); ++i) {
     const auto& all = names[i].overloads;
     if (!std::any_of(all.begin(), all.end(), [&](const OperatorDef* op) {
-          return methods ? op->method : op->function || op->form == Form::kOut;
+          // The out= forms of a method are no reason for a function: shunt.repeat.
+          return methods ? op->method : op->function && (op->form != Form::kOut || op->functional == nullptr);
         }))
       continue;
+    const auto doc = docs.find(names[i].name);
     text += fmt::format(
         "    {{{}, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&{}<{}>)), METH_FASTCALL | METH_KEYWORDS, "
-        "nullptr}},\n",
-        quoted(names[i].name), entry_point, i);
+        "{}}},\n",
+        quoted(names[i].name), entry_point, i, doc == docs.end() ? "nullptr" : doc->second);
   }
   return text + "    {},\n};\n";
 }
@@ -145,12 +148,14 @@ std::string emitInstances(const std::vector<Name>& names, const Output& out) {
 
 }  // namespace
 
-void emitPython(const Dictionary& dictionary, const Output& out) {
+void emitPython(const Dictionary& dictionary, const Docs& docs, const Output& out) {
   const std::vector<Name> names = namesOf(dictionary);
-  out.write("generated/python/table.cpp",
-            std::string(kBanner) + kTableHead + emitInstances(names, out) + "\n" + overloadTable(names) +
-                entryTable(names) + methodTable(names, "generated_functions", "callFunction", false) +
-                methodTable(names, "generated_methods", "callMethod", true) + "\n}  // namespace shunt::python\n");
+  out.write(
+      "generated/python/table.cpp",
+      std::string(kBanner) + kTableHead + emitInstances(names, out) + "\n" + overloadTable(names) + entryTable(names) +
+          methodTable(names, "generated_functions", "callFunction", false, pythonDocLiterals(dictionary, docs, false)) +
+          methodTable(names, "generated_methods", "callMethod", true, pythonDocLiterals(dictionary, docs, true)) +
+          "\n}  // namespace shunt::python\n");
 }
 
 }  // namespace opgen

@@ -8,27 +8,21 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace opgen {
 
 namespace {
 
 constexpr const char* kHead =
-    R"("""The operators: functions of shunt, and methods of Tensor. Written by opgen; a stub, there is no such module."""
+    R"("""The operators: functions of shunt, and methods of Tensor. Written by opgen; a stub, at run time the module takes them from _C."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
-from shunt._C import Device, Generator, Number, Tensor, dtype, layout, memory_format
+from shunt._C import Device, Generator, Number, dtype, layout, memory_format
+from shunt._tensor import Tensor
 
 )";
-
-/// Words that can't be names of functions in Python.
-bool isKeyword(const std::string& name) {
-  static const std::set<std::string> kWords = {"and", "del", "from", "in", "is", "lambda", "not", "or", "pass"};
-  return kWords.contains(name);
-}
 
 std::string indented(const std::string& text, const std::string& indent) {
   std::string out;
@@ -55,7 +49,7 @@ std::string functionsOf(const PythonSignatures& all, const Docs& docs, bool meth
   const std::string indent = method ? "    " : "";
   std::string text;
   for (const auto& [name, signatures] : all) {
-    if (isKeyword(name)) continue;
+    if (isPythonWord(name)) continue;
     for (size_t i = 0; i < signatures.size(); ++i) {
       const PythonSignature& s = signatures[i];
       const std::string parameters = pythonParameters(s);
@@ -92,7 +86,7 @@ void emitPythonStubs(const Dictionary& dictionary, const Docs& docs, const Outpu
   std::string text = kHead;
   for (const auto& [name, body] : classes) text += body;
   text += functionsOf(functions, docs, false);
-  text += "\nclass TensorOperators:\n" + functionsOf(methods, docs, true);
+  text += "\nclass _TensorOperators:\n" + functionsOf(methods, docs, true);
   out.write("python/_operators.pyi", text);
 }
 

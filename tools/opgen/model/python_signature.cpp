@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <variant>
 
 namespace opgen {
@@ -163,6 +164,11 @@ std::vector<std::string> withStar(const PythonSignature& s, const std::vector<st
 
 }  // namespace
 
+bool isPythonWord(const std::string& name) {
+  static const std::set<std::string> kWords = {"and", "del", "from", "in", "is", "lambda", "not", "or", "pass"};
+  return kWords.contains(name);
+}
+
 PythonSignatures pythonFunctions(const Dictionary& dictionary) { return collect(dictionary, true); }
 PythonSignatures pythonMethods(const Dictionary& dictionary) { return collect(dictionary, false); }
 
@@ -185,7 +191,8 @@ std::string pythonParameters(const PythonSignature& signature) {
     const bool plain = !p.default_value.empty() && p.default_value[0] != '(' &&
                        (p.default_value == "None" || p.default_value == "True" || p.default_value == "False" ||
                         std::string("-'0123456789").find(p.default_value[0]) != std::string::npos);
-    texts.push_back((p.variadic ? "*" : "") + p.name + ": " + p.type +
+    // A word of Python's can be given by position only.
+    texts.push_back((p.variadic ? "*" : "") + p.name + (isPythonWord(p.name) ? "_: " : ": ") + p.type +
                     (p.default_value.empty() ? "" : " = " + (plain ? p.default_value : "...")));
   }
   return join(withStar(signature, texts), ", ");

@@ -44,6 +44,8 @@ using PythonSignatures = std::map<std::string, std::vector<PythonSignature>>;
 PythonSignatures pythonFunctions(const Dictionary& dictionary);
 PythonSignatures pythonMethods(const Dictionary& dictionary);
 
+/// Whether the name is a keyword of Python.
+bool isPythonWord(const std::string& name);
 /// `add(input, other, *, alpha=1, out=None) -> Tensor`
 std::string pythonCall(const std::string& name, const PythonSignature& signature);
 /// `input: Tensor, other: Tensor, *, alpha: Number = 1`
