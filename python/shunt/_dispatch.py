@@ -204,8 +204,3 @@ def _is_torch_function_mode_enabled():
 
 def _get_dispatch_stack_at(place):
     return _C._get_dispatch_stack()[place]
-
-
-def _disabled_torch_dispatch_impl(func, types, args=(), kwargs=None):
-    """For classes derived from Tensor whose calls are handled as Tensor's."""
-    return func(*args, **(kwargs or {}))

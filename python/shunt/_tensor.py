@@ -32,6 +32,15 @@ class Tensor(_C.TensorBase):
     def __contains__(self, element):
         return bool((self == element).any())
 
+    # Classes derived from Tensor override these two: see shunt.overrides and shunt.utils._python_dispatch.
+    __torch_dispatch__ = _C._disabled_torch_dispatch_impl
+    _make_subclass = _C._make_subclass
+    _make_wrapper_subclass = _C._make_wrapper_subclass
+
+    def as_subclass(self, cls):
+        """The same elements as an object of a class derived from Tensor. Gradients go through it."""
+        return _C._as_subclass(self, cls)
+
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         """Calls func(*args, **kwargs) as for plain tensors, and makes what it returns of this class."""

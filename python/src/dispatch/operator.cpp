@@ -161,8 +161,7 @@ PyObject* reduceOverload(PyObject* self, PyObject*) {
     const Ref c = owned(PyImport_ImportModule("shunt._C"));
     const Ref getter = owned(PyObject_GetAttrString(c.get(), "_get_operator"));
     const Operator& op = *asOverload(self)->op;
-    return Py_BuildValue("(O(s#s#))", getter.get(), op.name().data(), static_cast<Py_ssize_t>(op.name().size()),
-                         op.overload().data(), static_cast<Py_ssize_t>(op.overload().size()));
+    return Py_BuildValue("(O(ss))", getter.get(), op.name().data(), op.overload().data());
   });
 }
 

@@ -6,7 +6,11 @@
 #include "python/src/dispatch/ivalue.h"
 #include "python/src/dispatch/torch_function.h"
 
+#include <shunt/core/call_stack.h>
+
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace shunt::python {
 
@@ -117,7 +121,8 @@ PyObject* callOperator(OpOverloadObject& o, const Call& call, const DispatchKeyS
     if (PyObject* result = callTorchFunctionOf(reinterpret_cast<PyObject*>(&o), call)) return result;
     if (match == Match::kNo) raise(PyExc_RuntimeError, whyNoMatch(schema, call));
   }
-  Stack stack;
+  boxing::CallStack memory(std::max(schema.defaults.size(), schema.schema.returns().size()));
+  Stack& stack = *memory;
   pushMatched(schema, slots, stack);
   const OperatorHandle op = o.handle();
   {

@@ -88,16 +88,22 @@ Ref tupleOf(const std::vector<PyTypeObject*>& types) {
 
 // ---- making them -------------------------------------------------------------------------------------------------
 
-/// Whether the class has a __torch_dispatch__ besides Tensor's, which handles nothing.
+PyObject* disabled_impl = nullptr;  // _disabled_torch_dispatch_impl, which is Tensor's
+
 bool hasDispatch(PyTypeObject* type) {
-  const Ref own = owned(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), dispatchName()));
-  if (own.get() == Py_None) return false;
-  static PyObject* const disabled = [] {
-    const Ref module = owned(PyImport_ImportModule("shunt._dispatch"));
-    return check(PyObject_GetAttrString(module.get(), "_disabled_torch_dispatch_impl"));
-  }();
-  if (own.get() == disabled) return false;
-  return true;
+  const Ref own = Ref::steal(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), dispatchName()));
+  if (own) return own.get() != disabled_impl && own.get() != Py_None;
+  if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw PythonError();
+  PyErr_Clear();
+  return false;
+}
+
+/// func(*args, **kwargs)
+PyObject* disabledImpl(PyObject*, PyObject* given) {
+  PyObject *function = nullptr, *types = nullptr, *arguments = nullptr, *keywords = nullptr;
+  if (!PyArg_ParseTuple(given, "OO|OO", &function, &types, &arguments, &keywords)) return nullptr;
+  const Ref list = Ref::steal(arguments != nullptr ? PySequence_Tuple(arguments) : PyTuple_New(0));
+  return list ? PyObject_Call(function, list.get(), keywords == Py_None ? nullptr : keywords) : nullptr;
 }
 
 PyTypeObject* classArgument(PyObject* cls) {
@@ -215,6 +221,9 @@ PyMethodDef functions[] = {
     {"_make_wrapper_subclass", withKeywords(makeWrapperSubclass), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"_as_subclass", asSubclass, METH_VARARGS, nullptr},
     {"_set_fake_class", setFakeClass, METH_O, nullptr},
+    {"_disabled_torch_dispatch_impl", disabledImpl, METH_VARARGS,
+     "For classes derived from Tensor that handle no operators: __torch_dispatch__ = "
+     "shunt._C._disabled_torch_dispatch_impl."},
     {},
 };
 
@@ -233,6 +242,11 @@ PyObject* wrapOfClass(Tensor tensor) {
     if (PyTypeObject* type = fakeClass()) return wrapAs(type, std::move(tensor));
   PyErr_Clear();
   return wrapAs(tensor_class, std::move(tensor));
+}
+
+PyObject* dataOfClass(const Tensor& tensor) {
+  if (!tensor.key_set().has(Functionality::PythonKernel)) return wrap(tensor.data());
+  return wrap(tensor.key_set().has(Functionality::Dense) ? without_class(tensor) : tensor.detach());
 }
 
 Ref subclassTypes(const IValue* arguments, size_t n) {
@@ -261,6 +275,9 @@ bool handleBySubclasses(const OperatorHandle& op, Stack* stack) {
   raiseDeclined(op, found);
 }
 
-void addSubclasses(PyObject* module) { checkStatus(PyModule_AddFunctions(module, functions)); }
+void addSubclasses(PyObject* module) {
+  checkStatus(PyModule_AddFunctions(module, functions));
+  disabled_impl = check(PyObject_GetAttrString(module, "_disabled_torch_dispatch_impl"));
+}
 
 }  // namespace shunt::python

@@ -19,6 +19,9 @@ inline constexpr DispatchKeySet kClassKeys =
 /// A new object for a tensor that has one of these keys and no object yet.
 PyObject* wrapOfClass(Tensor tensor);
 
+/// Tensor.data of a tensor with such a key: a plain one with the data of one that has any.
+PyObject* dataOfClass(const Tensor& tensor);
+
 /// The classes with a handler of the tensors among the arguments, a tuple; nothing where there is none.
 Ref subclassTypes(const IValue* arguments, size_t n);
 /// Asks the classes of the arguments on top of the stack. False where there is none.
