@@ -18,8 +18,8 @@ namespace {
 
 void readInto(const Chosen& chosen, const Tensor& self, const TensorImpl& out) {
   const TensorImpl& from = *self.unsafeGetTensorImpl();
+  if (out.numel() == 0) return;  // nothing is read, so no position is out of bounds, as in PyTorch
   const std::vector<int64_t> offsets = offsetsOf(chosen, from);
-  if (out.numel() == 0) return;
   dispatchBySize(out.itemsize(), [&]<class T>(std::type_identity<T>) {
     forEachChosen<T>(chosen, offsets, from, out, [](const T& element, T& result) { result = element; });
   });
@@ -61,10 +61,10 @@ bool isUnknown(const Tensor& self, TensorOptList indices) {
 
 void writeFrom(const Chosen& chosen, const Tensor& self, const Tensor& values, bool accumulate) {
   const TensorImpl& to = *self.unsafeGetTensorImpl();
-  const std::vector<int64_t> offsets = offsetsOf(chosen, to);
   const Tensor wide = native::expand(readableBeside(values, to), chosen.sizes, false);
   const TensorImpl& from = *wide.unsafeGetTensorImpl();
   if (from.numel() == 0) return;
+  const std::vector<int64_t> offsets = offsetsOf(chosen, to);
   if (accumulate)
     dispatchAllTypes(to.dtype(), "index_put_", [&]<class T>(std::type_identity<T>) {
       using A = opmath_t<T>;

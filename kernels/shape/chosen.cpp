@@ -20,8 +20,8 @@ void checkIndices(const char* op, const TensorImpl& self, TensorOptList indices)
   for (const std::optional<Tensor>& index : indices) {
     dims += index && index->defined() && isMask(*index) ? index->dim() : 1;
     if (!index || !index->defined()) continue;
-    SHUNT_CHECK_INDEX(index->dtype() == kLong || isMask(*index),
-                      "tensors used as indices must be long, byte or bool tensors, but ", op, "() got ",
+    SHUNT_CHECK_INDEX(index->dtype() == kLong || index->dtype() == kInt || isMask(*index),
+                      "tensors used as indices must be long, int, byte or bool tensors, but ", op, "() got ",
                       index->dtype());
     if (index->dtype() == kByte)
       detail::logWarning("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
@@ -129,11 +129,15 @@ std::vector<int64_t> offsetsOf(const Chosen& chosen, const TensorImpl& self) {
     const auto d = static_cast<size_t>(index.dim);
     const int64_t size = self.sizes()[d], stride = self.strides()[d] * self.itemsize();
     int64_t* at = offsets.data();
-    forEachElement<int64_t>(*index.positions.unsafeGetTensorImpl(), [&](int64_t i) {
+    const auto add = [&](int64_t i) {
       SHUNT_CHECK_INDEX(i >= -size && i < size, "index ", i, " is out of bounds for dimension ", index.dim,
                         " with size ", size);
       *at++ += (i < 0 ? i + size : i) * stride;
-    });
+    };
+    if (index.positions.dtype() == kInt)
+      forEachElement<int32_t>(*index.positions.unsafeGetTensorImpl(), add);
+    else
+      forEachElement<int64_t>(*index.positions.unsafeGetTensorImpl(), add);
   }
   return offsets;
 }

@@ -2,6 +2,8 @@
 
 from shunt import _C
 
+TYPE_CHECKING = False  # true for those who read types; importing typing takes a millisecond
+
 
 class Tensor(_C.TensorBase):
     """A multi-dimensional array of numbers of one dtype, on one device.
@@ -11,6 +13,11 @@ class Tensor(_C.TensorBase):
 
     __module__ = "shunt"
     __slots__ = ()
+
+    if TYPE_CHECKING:
+        from typing import Any
+
+        def to(self, *args: Any, **kwargs: Any) -> "Tensor": ...
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Adds the gradient of this tensor to `grad` of the leaves that it was computed from.
@@ -29,7 +36,13 @@ class Tensor(_C.TensorBase):
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
+    def __reversed__(self):
+        return self if self.dim() == 0 else self.flip(0)
+
     def __contains__(self, element):
+        if not isinstance(element, (_C.TensorBase, int, float, complex)):
+            raise RuntimeError("Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+                               f"{type(element)}.")
         return bool((self == element).any())
 
     # Classes derived from Tensor override these two: see shunt.overrides and shunt.utils._python_dispatch.
@@ -55,6 +68,95 @@ class Tensor(_C.TensorBase):
             return result
         return _as_class(result, cls)
 
+    def __repr__(self, *, tensor_contents=None):
+        from shunt._printing import tensor_text
+        return tensor_text(self)
+
+    def __format__(self, format_spec):
+        # A number's format for one number; subclasses print as they do.
+        if self.dim() == 0 and not self.is_meta and type(self) is Tensor:
+            return self.item().__format__(format_spec)
+        return object.__format__(self, format_spec)
+
+    # NumPy. Its functions give way to a tensor's, and what they make of tensors is one.
+    __array_priority__ = 1000
+
+    def numpy(self, *, force=False):
+        """A NumPy array over the tensor's memory: writing to one changes the other.
+
+        With `force`, of a copy where need be: detached, and on the CPU. RuntimeError for a tensor that requires grad,
+        TypeError for other devices and for bfloat16, which NumPy doesn't have.
+        """
+        from shunt._numpy import to_numpy
+        return to_numpy(self, force)
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError("Unable to avoid copy while creating an array as requested.")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        from shunt._numpy import from_ufunc
+        return from_ufunc(array)
+
+    def __dlpack__(self, *, stream=-1, max_version=None, dl_device=None, copy=None):
+        """A capsule with the tensor's memory, for from_dlpack() of another library.
+
+        Args:
+            stream: None or -1.
+            max_version: the newest version of DLPack that the consumer knows, (1, 0); None for those before 1.
+            dl_device: (1, 0), the CPU, or None.
+            copy: whether the memory is a copy's.
+
+        BufferError where the tensor requires grad, or is on another device.
+        """
+        from shunt._dlpack import export
+        return export(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self):
+        """DLPack's numbers of the device: (1, 0), the CPU."""
+        from shunt._dlpack import device_of
+        return device_of(self)
+
+    # pickle and copy.
+    def __reduce_ex__(self, protocol):
+        from shunt._reduction import reduce_tensor
+        return reduce_tensor(self)
+
+    def __deepcopy__(self, memo):
+        from shunt._reduction import deepcopy_tensor
+        return deepcopy_tensor(self, memo)
+
+    def type(self, dtype=None, non_blocking=False):
+        """The name of the dtype, "shunt.FloatTensor"; with `dtype` (a dtype, or such a name), the values in it."""
+        from shunt._legacy import to_type
+        return to_type(self, dtype, non_blocking)
+
+    def new(self, *args, device=None):
+        """Tensor(...) with this tensor's dtype and device."""
+        from shunt._legacy import new_like
+        return new_like(self, args, device)
+
+    def get_device(self):
+        """The number of its CUDA device; -1 for the CPU."""
+        return -1 if self.device.index is None else self.device.index
+
+    def is_shared(self):
+        """False: no memory is shared with other processes."""
+        return False
+
+    def share_memory_(self):
+        """Refused: memory is not shared with other processes."""
+        raise NotImplementedError("share_memory_(): Shunt's tensors don't lie in memory that processes share. Send "
+                                  "them through a pipe or a queue, which pickle them.")
+
+    def pin_memory(self, device=None):
+        """Refused: no memory is page-locked."""
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+
 
 _C._set_tensor_class(Tensor)
 
@@ -74,7 +176,3 @@ def _as_class(result, cls):
             return type(result)(*parts)
         return type(result)(parts)
     return result
-
-
-def _new_tensor(cls, *args, **kwargs):
-    raise NotImplementedError

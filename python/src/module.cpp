@@ -1,13 +1,25 @@
 // The extension shunt._C: types, the dictionary's functions, and what the package's Python is made of.
+#include "python/src/arrays/dlpack.h"
+#include "python/src/arrays/factories.h"
 #include "python/src/autograd/engine.h"
+#include "python/src/autograd/function_names.h"
+#include "python/src/autograd/function_node.h"
+#include "python/src/autograd/grad_mode.h"
+#include "python/src/autograd/hooks.h"
+#include "python/src/autograd/node_object.h"
+#include "python/src/autograd/saved_hooks.h"
+#include "python/src/base/log.h"
 #include "python/src/base/errors.h"
 #include "python/src/call/entry.h"
 #include "python/src/dispatch/dispatch.h"
 #include "python/src/types/constants.h"
 #include "python/src/types/device.h"
 #include "python/src/types/generator.h"
+#include "python/src/types/settings.h"
 #include "python/src/types/size.h"
+#include "python/src/types/storage.h"
 #include "python/src/types/tensor.h"
+#include "python/src/types/tensor_methods.h"
 
 #include <shunt/version.h>
 
@@ -27,6 +39,7 @@ PyObject* setParameterClass(PyObject*, PyObject* cls) {
 PyMethodDef module_functions[] = {
     {"_set_tensor_class", setTensorClass, METH_O, nullptr},
     {"_set_parameter_class", setParameterClass, METH_O, nullptr},
+    {"_set_function_class", setFunctionClass, METH_VARARGS, nullptr},
     {},
 };
 
@@ -42,14 +55,21 @@ void addFunctions(PyObject* module) {
 }
 
 void fill(PyObject* m) {
-  checkStatus(PyModule_AddFunctions(m, module_functions));
-  checkStatus(PyModule_AddFunctions(m, autograd_functions));
+  for (PyMethodDef* functions : {module_functions, autograd_functions, recording_functions, factory_functions, dlpack_functions,
+                                 storage_functions, setting_functions, tensor_class_functions, tensor_value_functions})
+    checkStatus(PyModule_AddFunctions(m, functions));
   checkStatus(PyModule_AddStringConstant(m, "__version__", SHUNT_VERSION));
   addConstants(m);
   addDevice(m);
   addSize(m);
   addGenerator(m);
+  addStorage(m);
   addTensorType(m);
+  addNodeType(m);
+  addFunctionType(m);
+  addHandleType(m);
+  addGradModes(m);
+  sendLogToPython();
   addFunctions(m);
   addDispatch(m);
 }

@@ -6,11 +6,13 @@
 #include "src/autograd/unshared.h"
 
 #include <shunt/autograd/accumulate_grad.h>
+#include <shunt/autograd/current_run.h>
 #include <shunt/autograd/engine.h>
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
 
 #include <algorithm>
+#include <atomic>
 
 namespace shunt::autograd {
 namespace {
@@ -52,6 +54,24 @@ void addTo(Tensor& sum, Tensor&& grad) {
 }  // namespace
 
 const Node* runningNode() { return current_task == nullptr ? nullptr : current_task->runningNode(); }
+
+int64_t current_run_id() { return current_task == nullptr ? -1 : current_task->id(); }
+
+bool current_run_calls(const Node& node) {
+  SHUNT_CHECK(current_task != nullptr, "current_run_calls(", node.name(), "): no backward pass is running on this thread");
+  return current_task->calls(node);
+}
+
+int64_t GraphTask::id() const {
+  static constinit std::atomic<int64_t> next{0};
+  if (id_ < 0) id_ = next.fetch_add(1, std::memory_order_relaxed);
+  return id_;
+}
+
+bool GraphTask::calls(const Node& node) const {
+  const uint32_t index = nodes_.find(&node);
+  return index != NodeTable::kNone && (!restricted_ || nodes_[index].needed || nodes_[index].captured);
+}
 
 bool currentTaskWants(Node* node) { return current_task == nullptr || current_task->wants(node); }
 

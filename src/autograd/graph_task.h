@@ -90,6 +90,9 @@ class GraphTask {
   bool hasNothingFor(const Edge& edge) const;
   /// The node being called, or null.
   const Node* runningNode() const { return running_node_; }
+  // current_run.h
+  int64_t id() const;
+  bool calls(const Node& node) const;
 
   /// One list of gradients goes along a run from node to node, so it starts with room for what most nodes return: the
   /// gradients of up to four inputs. Longer ones grow once.
@@ -143,6 +146,7 @@ class GraphTask {
   std::vector<uint32_t> folded_;  // nodes that could be unfolded
   variable_list captured_;
   const Node* running_node_ = nullptr;
+  mutable int64_t id_ = -1;  // given when somebody asks
   bool restricted_;
   bool keep_graph_;
   const bool anomaly_ = AnomalyMode::is_enabled();

@@ -35,7 +35,7 @@ def public(names):
 
 
 # Names of types, which exist in stubs only.
-ONLY_IN_STUBS = {"Number", "Device"}
+ONLY_IN_STUBS = {"Number", "Device", "DType"}
 
 
 def test_the_extension():

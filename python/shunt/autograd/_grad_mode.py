@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import warnings
 
 from shunt import _C
 
@@ -11,13 +12,14 @@ class _Decorator:
 
     def __call__(self, function):
         if inspect.isclass(function):
-            raise TypeError(f"{type(self).__name__} can't decorate a class; decorate its __init__")
+            warnings.warn("Decorating classes is deprecated and will be disabled in future versions. You should only "
+                          "decorate functions or methods: decorate `__init__`.", FutureWarning, stacklevel=2)
         if inspect.isgeneratorfunction(function):
             return self._generator(function)
 
         @functools.wraps(function)
         def wrapped(*args, **kwargs):
-            with self._clone():
+            with self.clone():
                 return function(*args, **kwargs)
 
         return wrapped
@@ -28,52 +30,38 @@ class _Decorator:
         def wrapped(*args, **kwargs):
             generator = function(*args, **kwargs)
             try:
-                with self._clone():
+                with self.clone():
                     value = generator.send(None)
                 while True:
                     try:
                         sent = yield value
                     except GeneratorExit:
-                        with self._clone():
+                        with self.clone():
                             generator.close()
                         raise
                     except BaseException as error:
-                        with self._clone():
+                        with self.clone():
                             value = generator.throw(error)
                     else:
-                        with self._clone():
+                        with self.clone():
                             value = generator.send(sent)
             except StopIteration as end:
                 return end.value
 
         return wrapped
 
-    def _clone(self):
+    def clone(self):
+        """Another one with the same setting."""
         return type(self)()
 
 
-class _GradMode(_Decorator):
-    _on = None
-
-    def __new__(cls, function=None):
-        self = super().__new__(cls)
-        return self if function is None else self(function)
-
-    def __enter__(self):
-        self._before = _C.is_grad_enabled()
-        _C._set_grad_enabled(self._on)
-
-    def __exit__(self, *error):
-        _C._set_grad_enabled(self._before)
-
-
-class no_grad(_GradMode):
+class no_grad(_C._GradModeBase, _Decorator):
     """Nothing is recorded for gradients in the block, on this thread."""
 
     _on = False
 
 
-class enable_grad(_GradMode):
+class enable_grad(_C._GradModeBase, _Decorator):
     """Operators are recorded in the block, on this thread, also inside of no_grad."""
 
     _on = True
@@ -83,22 +71,28 @@ class set_grad_enabled(_Decorator):
     """Sets whether operators are recorded, at once; as a context manager, for the block."""
 
     def __init__(self, mode):
-        self._before = _C.is_grad_enabled()
-        self._mode = bool(mode)
-        _C._set_grad_enabled(self._mode)
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}")
+        self.prev = _C.is_grad_enabled()
+        self.mode = mode
+        _C._set_grad_enabled(mode)
 
     def __call__(self, function):
-        _C._set_grad_enabled(self._before)
+        _C._set_grad_enabled(self.prev)
         return super().__call__(function)
 
     def __enter__(self):
-        _C._set_grad_enabled(self._mode)
+        _C._set_grad_enabled(self.mode)
 
     def __exit__(self, *error):
-        _C._set_grad_enabled(self._before)
+        _C._set_grad_enabled(self.prev)
 
-    def _clone(self):
-        return set_grad_enabled(self._mode)
+    def __repr__(self):
+        return f"set_grad_enabled(mode={self.mode})"
+
+    def clone(self):
+        """Another one with the same setting. Decorated functions get one for each call."""
+        return set_grad_enabled(self.mode)
 
 
 class inference_mode(_Decorator):
@@ -106,17 +100,18 @@ class inference_mode(_Decorator):
 
     def __new__(cls, mode=True):
         self = super().__new__(cls)
-        if callable(mode) and not isinstance(mode, bool):
-            self._mode = True
-            return self(mode)
-        self._mode = bool(mode)
-        return self
+        if isinstance(mode, bool):
+            self.mode = mode
+            return self
+        self.mode = True
+        return self(mode)
 
     def __enter__(self):
-        self._guard = _C._enter_inference_mode(self._mode)
+        self._guard = _C._enter_inference_mode(self.mode)
 
     def __exit__(self, *error):
         _C._exit_inference_mode(self._guard)
 
-    def _clone(self):
-        return inference_mode(self._mode)
+    def clone(self):
+        """Another one with the same setting."""
+        return inference_mode(self.mode)

@@ -1,4 +1,6 @@
 // A tensor's part in graphs: requires_grad, grad, grad_fn, backward.
+#include "python/src/autograd/hooks.h"
+#include "python/src/autograd/node_object.h"
 #include "python/src/base/errors.h"
 #include "python/src/call/convert.h"
 #include "python/src/dispatch/subclasses.h"
@@ -65,6 +67,9 @@ PyObject* getOutputNr(PyObject* self, void*) {
 PyObject* getBase(PyObject* self, void*) {
   return guarded([&] { return tensorOf(self).is_view() ? wrap(tensorOf(self)._base()) : Py_NewRef(Py_None); });
 }
+PyObject* getGradFn(PyObject* self, void*) {
+  return guarded([&] { return wrapNode(tensorOf(self).grad_fn()); });
+}
 PyObject* getRetainsGrad(PyObject* self, void*) {
   return guarded([&] { return PyBool_FromLong(tensorOf(self).retains_grad()); });
 }
@@ -94,6 +99,7 @@ PyObject* isView(PyObject* self, PyObject*) {
 PyGetSetDef tensor_autograd_properties[] = {
     {"requires_grad", getRequiresGrad, setRequiresGrad, "Whether operators on it are recorded for gradients.", nullptr},
     {"grad", getGrad, setGrad, "The gradient that backward() has added up; None before.", nullptr},
+    {"grad_fn", getGradFn, nullptr, "The node of the graph that it comes from; None for leaves.", nullptr},
     {"is_leaf", getIsLeaf, nullptr, "Whether no recorded operator made it.", nullptr},
     {"data", getData, setData, "The same elements without a graph, and with a version counter of its own.", nullptr},
     {"output_nr", getOutputNr, nullptr, "Which of its operator's results it is.", nullptr},
@@ -107,6 +113,12 @@ PyMethodDef tensor_autograd_methods[] = {
      METH_VARARGS | METH_KEYWORDS,
      "requires_grad_(requires_grad=True) -> Tensor\n\nSets requires_grad, and returns the tensor."},
     {"retain_grad", retainGrad, METH_NOARGS, "retain_grad()\n\nLets a tensor that is no leaf keep its grad, too."},
+    {"register_hook", registerTensorHook, METH_O,
+     "register_hook(hook) -> RemovableHandle\n\nCalls hook(grad) each time that backward has this tensor's gradient. "
+     "What it returns, if not None, replaces it.\nRuntimeError for tensors that require no gradient."},
+    {"register_post_accumulate_grad_hook", registerAccumulateHook, METH_O,
+     "register_post_accumulate_grad_hook(hook) -> RemovableHandle\n\nCalls hook(tensor) each time that backward has "
+     "added to this leaf's grad. RuntimeError for tensors that aren't leaves or require no gradient."},
     {"_is_view", isView, METH_NOARGS, "_is_view() -> bool\n\nWhether it is a view of another tensor, for gradients."},
     {},
 };

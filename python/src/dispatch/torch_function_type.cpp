@@ -4,8 +4,8 @@
 #include "python/src/dispatch/torch_function.h"
 #include "python/src/types/tensor.h"
 
+#include <algorithm>
 #include <array>
-#include <cstring>
 #include <string_view>
 
 namespace shunt::python {
@@ -85,9 +85,9 @@ constexpr std::array<FastMethod, sizeof...(I)> makeMethods(std::index_sequence<I
 }
 constexpr auto entry_points = makeMethods(std::make_index_sequence<kMaxMethods>());
 
-bool isListed(const PyMethodDef* list, const char* name) {
+bool isListed(const PyMethodDef* list, PyCFunction method) {
   for (; list->ml_name != nullptr; ++list)
-    if (std::strcmp(list->ml_name, name) == 0) return true;
+    if (list->ml_meth == method) return true;
   return false;
 }
 
@@ -96,7 +96,7 @@ void offerMethods(PyMethodDef* methods, const PyMethodDef* handled) {
   constexpr std::string_view kNever[] = {"as_subclass", "_make_subclass", "_make_wrapper_subclass", "__torch_function__"};
   for (PyMethodDef* m = methods; m->ml_name != nullptr; ++m) {
     const bool never = std::find(std::begin(kNever), std::end(kNever), m->ml_name) != std::end(kNever);
-    if (never || (m->ml_flags & (METH_STATIC | METH_CLASS)) != 0 || isListed(handled, m->ml_name)) continue;
+    if (never || (m->ml_flags & (METH_STATIC | METH_CLASS)) != 0 || isListed(handled, m->ml_meth)) continue;
     if (num_originals == kMaxMethods)
       raise(PyExc_SystemError, "shunt.Tensor has more methods than kMaxMethods in torch_function_type.cpp");
     originals[num_originals] = *m;

@@ -1,6 +1,7 @@
-// x[...] and x[...] = y: what Python writes as an index, as the indices of C++.
+// x[...] and x[...] = y.
 #include "python/src/base/errors.h"
 #include "python/src/call/convert.h"
+#include "python/src/indexing/parse_index.h"
 #include "python/src/types/tensor.h"
 #include "python/src/types/tensor_methods.h"
 
@@ -10,65 +11,70 @@ namespace shunt::python {
 
 namespace {
 
-using indexing::TensorIndex;
-
-std::optional<int64_t> boundOf(PyObject* o) {
-  if (o == Py_None) return std::nullopt;
-  if (!PyIndex_Check(o)) raise(PyExc_TypeError, "slice indices must be integers or None or have an __index__ method");
-  // Bounds beyond 64 bits mean the end, as for Python's lists.
-  const Py_ssize_t value = PyNumber_AsSsize_t(o, nullptr);
-  if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
-  return value;
+/// x[i], as a view.
+Tensor selected(const Tensor& t, PyObject* key) {
+  const int64_t i = positionOf(key);
+  if (t.dim() == 0)
+    raise(PyExc_IndexError,
+          "invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a number");
+  const int64_t size = t.sizes()[0];
+  if (i < -size || i >= size)
+    raise(PyExc_IndexError,
+          "index " + std::to_string(i) + " is out of bounds for dimension 0 with size " + std::to_string(size));
+  return t.select(0, i);
 }
 
-int64_t positionOf(PyObject* o) {
-  const Py_ssize_t value = PyNumber_AsSsize_t(o, PyExc_IndexError);
-  if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
-  return value;
-}
-
-TensorIndex indexOf(PyObject* o) {
-  if (PyLong_CheckExact(o)) return positionOf(o);
-  if (o == Py_None) return std::nullopt;
-  if (o == Py_Ellipsis) return indexing::Ellipsis;
-  if (PyBool_Check(o)) return o == Py_True;
-  if (isTensor(o)) return tensorOf(o);
-  if (PySlice_Check(o)) {
-    const auto* s = reinterpret_cast<PySliceObject*>(o);
-    return indexing::Slice(boundOf(s->start), boundOf(s->stop), boundOf(s->step));
-  }
-  if (PyIndex_Check(o) && !PySequence_Check(o)) return positionOf(o);
-  raise(PyExc_IndexError,
-        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got " +
-            typeNameOf(o) + ")");
-}
-
-std::vector<TensorIndex> indicesOf(PyObject* key) {
-  std::vector<TensorIndex> indices;
-  if (!PyTuple_Check(key)) {
-    indices.push_back(indexOf(key));
-    return indices;
-  }
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) indices.push_back(indexOf(PyTuple_GET_ITEM(key, i)));
-  return indices;
+/// x[a:b], as a view.
+Tensor sliced(const Tensor& t, PyObject* key) {
+  const indexing::Slice s = sliceOf(key);
+  if (t.dim() == 0) raise(PyExc_IndexError, "slice() cannot be applied to a 0-dim tensor.");
+  return t.slice(0, s.start(), s.stop(), s.step());
 }
 
 PyObject* getItem(PyObject* self, PyObject* key) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensorOf(self);
-    if (PyLong_CheckExact(key) && t.dim() > 0) return wrap(t.select(0, positionOf(key)));
+    if (PyLong_CheckExact(key)) return wrap(selected(t, key));
+    if (PySlice_Check(key)) return wrap(sliced(t, key));
+    if (key == Py_None) return wrap(t.unsqueeze(0));
     return wrap(indexing::get_item(t, indicesOf(key)));
   });
+}
+
+bool isNumber(PyObject* o) {
+  return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) ||
+         (PyIndex_Check(o) != 0 && PySequence_Check(o) == 0);  // numpy.int64
+}
+
+Scalar numberOf(PyObject* o) {
+  if (PyBool_Check(o)) return o == Py_True;
+  if (PyFloat_Check(o)) return PyFloat_AS_DOUBLE(o);
+  if (PyComplex_Check(o)) return toScalar(o);
+  const Ref number = owned(PyNumber_Index(o));
+  return positionOf(number.get());
+}
+
+void assignNumber(const Tensor& t, PyObject* key, const Scalar& value) {
+  if (PyLong_CheckExact(key))
+    selected(t, key).fill_(value);
+  else if (PySlice_Check(key))
+    sliced(t, key).fill_(value);
+  else
+    indexing::set_item(t, indicesOf(key), value);
 }
 
 int setItem(PyObject* self, PyObject* key, PyObject* value) {
   return guardedStatus([&] {
     if (value == nullptr) raise(PyExc_TypeError, "Tensor does not support deleting items");
-    const std::vector<TensorIndex> indices = indicesOf(key);
+    const Tensor& t = tensorOf(self);
     if (isTensor(value))
-      indexing::set_item(tensorOf(self), indices, tensorOf(value));
+      indexing::set_item(t, indicesOf(key), tensorOf(value));
+    else if (isNumber(value))
+      assignNumber(t, key, numberOf(value));
     else
-      indexing::set_item(tensorOf(self), indices, toScalar(value));
+      raise(PyExc_TypeError,
+            shunt::detail::str("can't assign a ", typeNameOf(value), " to a Tensor of ", t.scalar_type(),
+                               ": expected a number or a Tensor; shunt.tensor(value) makes one"));
     return 0;
   });
 }

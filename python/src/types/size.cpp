@@ -62,6 +62,13 @@ PyObject* numel(PyObject* self, PyObject*) {
 }
 PyObject* reduce(PyObject* self, PyObject*) { return Py_BuildValue("(O(N))", Py_TYPE(self), PySequence_List(self)); }
 
+/// Also with a tuple in the first place, which would else be the result's type.
+PyObject* add(PyObject* a, PyObject* b) {
+  if (!PyTuple_Check(a) || !PyTuple_Check(b)) Py_RETURN_NOTIMPLEMENTED;
+  return concat(a, b);
+}
+
+PyNumberMethods numbers = {.nb_add = add};
 PySequenceMethods sequence = {.sq_concat = concat, .sq_repeat = repeat};
 PyMappingMethods mapping = {.mp_subscript = item};
 PyMethodDef methods[] = {
@@ -72,6 +79,7 @@ PyMethodDef methods[] = {
 PyTypeObject SizeType = {
     .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "shunt.Size",
     .tp_repr = repr,
+    .tp_as_number = &numbers,
     .tp_as_sequence = &sequence,
     .tp_as_mapping = &mapping,
     .tp_flags = Py_TPFLAGS_DEFAULT,

@@ -1,9 +1,15 @@
 #include "python/src/types/tensor.h"
 
+#include "python/src/arrays/buffer.h"
+#include "python/src/arrays/dlpack.h"
+#include "python/src/arrays/factories.h"
+#include "python/src/autograd/node_object.h"
+#include "python/src/autograd/traverse.h"
 #include "python/src/base/errors.h"
 #include "python/src/call/entry.h"
 #include "python/src/dispatch/subclasses.h"
 #include "python/src/dispatch/torch_function.h"
+#include "python/src/types/storage.h"
 #include "python/src/types/tensor_methods.h"
 
 #include <structmember.h>
@@ -54,6 +60,7 @@ void giveToTensor(TensorObject* o) {
 void releaseObject(void* object) noexcept {
   if (!isInterpreterAlive()) return;
   const Gil gil;
+  if (!isTensor(static_cast<PyObject*>(object))) return releaseNodeObject(static_cast<PyObject*>(object));
   auto* o = static_cast<TensorObject*>(object);
   new (&o->tensor) Tensor();  // not ended: what it refers to is being destroyed
   Py_DECREF(reinterpret_cast<PyObject*>(o));
@@ -116,9 +123,11 @@ void dealloc(PyObject* self) {
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
   TensorObject* o = asObject(self);
+  // What others have, too, shows nothing: Note [Circles through graphs] in autograd/traverse.h.
+  if (o->tensor.defined() && o->tensor.use_count() > 1) return 0;
   Py_VISIT(o->dict);
   Py_VISIT(o->backward_hooks);
-  return 0;
+  return o->tensor.defined() ? visitHistory(o->tensor, visit, arg) : 0;
 }
 
 int clear(PyObject* self) {
@@ -171,6 +180,7 @@ PyTypeObject TensorBaseType = {
     .tp_as_mapping = &tensor_mapping_methods,
     .tp_hash = hash,
     .tp_setattro = setAttribute,
+    .tp_as_buffer = &tensor_buffer,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .tp_doc = "What shunt.Tensor has from C++.",
     .tp_traverse = traverse,
@@ -228,7 +238,9 @@ Def* joined(std::initializer_list<const Def*> tables) {
 
 void addTensorType(PyObject* module) {
   TensorBaseType.tp_methods =
-      joined<PyMethodDef>({generated_methods, tensor_value_methods, tensor_metadata_methods, tensor_autograd_methods});
+      // The first of a name counts.
+      joined<PyMethodDef>({tensor_conversion_methods, tensor_factory_methods, tensor_storage_methods, generated_methods,
+                           tensor_value_methods, tensor_metadata_methods, tensor_autograd_methods});
   TensorBaseType.tp_getset = joined<PyGetSetDef>({tensor_metadata_properties, tensor_autograd_properties});
   offerToTorchFunction(TensorBaseType, generated_methods);
   TensorMetaType.tp_base = &PyType_Type;
@@ -236,6 +248,7 @@ void addTensorType(PyObject* module) {
   checkStatus(PyType_Ready(&TensorBaseType));
   const Ref dict = owned(PyDescr_NewGetSet(&TensorBaseType, dict_property));
   checkStatus(PyDict_SetItemString(TensorBaseType.tp_dict, "__dict__", dict.get()));
+  addExchangeApi(&TensorBaseType);
   PyType_Modified(&TensorBaseType);
   set_foreign_objects({.release = releaseObject});
   checkStatus(PyModule_AddObjectRef(module, "TensorBase", reinterpret_cast<PyObject*>(&TensorBaseType)));

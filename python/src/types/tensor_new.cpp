@@ -3,13 +3,15 @@
 #include "python/src/types/tensor.h"
 #include "python/src/types/tensor_methods.h"
 
+#include <shunt/shunt.h>
+
 namespace shunt::python {
 
 PyObject* makeTensorOfClass(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   // Rare, and a matter of many cases: in Python.
   static PyObject* const maker = [] {
-    const Ref module = owned(PyImport_ImportModule("shunt._tensor"));
-    return check(PyObject_GetAttrString(module.get(), "_new_tensor"));
+    const Ref module = owned(PyImport_ImportModule("shunt._legacy"));
+    return check(PyObject_GetAttrString(module.get(), "new_tensor_of_class"));
   }();
   const Ref all = owned(PyTuple_New(PyTuple_GET_SIZE(arguments) + 1));
   PyTuple_SET_ITEM(all.get(), 0, Py_NewRef(reinterpret_cast<PyObject*>(type)));
@@ -17,5 +19,24 @@ PyObject* makeTensorOfClass(PyTypeObject* type, PyObject* arguments, PyObject* k
     PyTuple_SET_ITEM(all.get(), i + 1, Py_NewRef(PyTuple_GET_ITEM(arguments, i)));
   return check(PyObject_Call(maker, all.get(), keywords));
 }
+
+namespace {
+
+/// _alias_of_class(tensor, cls): a new object of the class for the same elements, in the same graph.
+PyObject* aliasOfClass(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    if (n != 2 || !isTensor(args[0]) || !PyType_Check(args[1]) ||
+        !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(args[1]), &TensorBaseType))
+      raise(PyExc_TypeError, "_alias_of_class(tensor, cls): expected a Tensor and a class derived from Tensor");
+    return wrapAs(reinterpret_cast<PyTypeObject*>(args[1]), tensorOf(args[0]).alias());
+  });
+}
+
+}  // namespace
+
+PyMethodDef tensor_class_functions[] = {
+    {"_alias_of_class", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(aliasOfClass)), METH_FASTCALL, nullptr},
+    {},
+};
 
 }  // namespace shunt::python

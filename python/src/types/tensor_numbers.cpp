@@ -1,4 +1,6 @@
 // Python's operators on tensors: x + y, 1 - x, x @= y, x == y.
+#include "python/src/arrays/numpy_types.h"
+#include "python/src/arrays/shared_memory.h"
 #include "python/src/base/errors.h"
 #include "python/src/call/convert.h"
 #include "python/src/call/entry.h"
@@ -133,14 +135,20 @@ int isTrue(PyObject* self) {
   });
 }
 
+Scalar onlyElement(PyObject* self) {
+  const Tensor& t = tensorOf(self);
+  if (t.numel() != 1) raise(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
+  return t.item();
+}
+
 PyObject* toPythonInt(PyObject* self) {
   return guarded([&] {
-    const Scalar value = tensorOf(self).item();
+    const Scalar value = onlyElement(self);
     return value.isFloatingPoint() ? PyLong_FromDouble(value.toDouble()) : PyLong_FromLongLong(value.toLong());
   });
 }
 PyObject* toPythonFloat(PyObject* self) {
-  return guarded([&] { return PyFloat_FromDouble(tensorOf(self).item().toDouble()); });
+  return guarded([&] { return PyFloat_FromDouble(onlyElement(self).toDouble()); });
 }
 PyObject* toPythonIndex(PyObject* self) {
   return guarded([&] {
@@ -187,6 +195,13 @@ PyNumberMethods tensor_number_methods = {
 
 PyObject* compareTensors(PyObject* a, PyObject* b, int op) {
   static Named ops[] = {Named("lt"), Named("le"), Named("eq"), Named("ne"), Named("gt"), Named("ge")};
+  if ((op == Py_EQ || op == Py_NE) && isNumpyArray(b)) [[unlikely]] {
+    // An array would leave the comparison to us, and we to it.
+    return guarded([&] {
+      const Ref other = owned(wrap(tensorOverArray(b, false)));
+      return ops[op](a, other.get());
+    });
+  }
   return ops[op](a, b);
 }
 

@@ -1,0 +1,166 @@
+"""pickle, copy and deepcopy."""
+
+import copy
+import pickle
+
+import pytest
+
+import shunt
+
+
+class Labelled(shunt.Tensor):
+    pass
+
+
+class Slotted(shunt.Tensor):
+    __slots__ = ("label",)
+
+
+def sent(obj, protocol=pickle.HIGHEST_PROTOCOL):
+    return pickle.loads(pickle.dumps(obj, protocol))
+
+
+PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
+DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("name", DTYPES)
+def test_every_dtype(name, protocol):
+    x = shunt.arange(6).to(getattr(shunt, name)).reshape(2, 3)
+    got = sent(x, protocol)
+    assert got.dtype is x.dtype and got.tolist() == x.tolist() and type(got) is shunt.Tensor
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_views_keep_their_place(protocol):
+    x = shunt.arange(12.0).reshape(3, 4)
+    view = x.t()[1:3, ::2]
+    got = sent(view, protocol)
+    assert got.tolist() == view.tolist() and got.stride() == view.stride() and got.storage_offset() == 1
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_tensors_that_share_memory_share_it_again(protocol):
+    x = shunt.arange(6.0)
+    a, b, c = sent((x, x[2:], x.clone()), protocol)
+    assert a.untyped_storage() is b.untyped_storage() is not c.untyped_storage()
+    a[2] = 50
+    assert b[0].item() == 50 and c[2].item() == 2
+    y, z = sent((x, x), protocol)
+    assert y is z
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_requires_grad_and_shapes(protocol):
+    x = shunt.ones(2, requires_grad=True)
+    assert sent(x, protocol).requires_grad and sent(x, protocol).is_leaf
+    history = sent(x * 2, protocol)
+    assert history.is_leaf and history.requires_grad and history.tolist() == [2.0, 2.0]
+    for x in (shunt.tensor(1.5), shunt.ones(0), shunt.ones(2, 0, 3)):
+        assert sent(x, protocol).tolist() == x.tolist() and sent(x, protocol).shape == x.shape
+    meta = sent(shunt.ones(2, 3, device="meta"), protocol)
+    assert meta.is_meta and meta.shape == (2, 3)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_attributes_and_classes(protocol):
+    x = shunt.ones(2)
+    x.label = ["a"]
+    assert sent(x, protocol).label == ["a"]
+    y = Labelled([1, 2])
+    y.label = "b"
+    got = sent(y, protocol)
+    assert type(got) is Labelled and got.label == "b" and got.tolist() == [1.0, 2.0]
+    z = Slotted([1, 2])
+    z.label, z.other = "c", "d"
+    got = sent(z, protocol)
+    assert type(got) is Slotted and (got.label, got.other) == ("c", "d")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_what_else_programs_pickle(protocol):
+    generator = shunt.Generator().manual_seed(3)
+    shunt.randn(5, generator=generator)
+    again = sent(generator, protocol)
+    assert again.initial_seed() == 3
+    assert shunt.randn(4, generator=again).tolist() == shunt.randn(4, generator=generator).tolist()
+    for obj in (shunt.float32, shunt.bfloat16, shunt.strided, shunt.contiguous_format):
+        assert sent(obj, protocol) is obj
+    assert sent(shunt.Size([1, 2]), protocol) == shunt.Size([1, 2])
+    assert type(sent(shunt.Size([1, 2]), protocol)) is shunt.Size
+    assert sent(shunt.device("meta"), protocol) == shunt.device("meta")
+    storage = shunt.arange(3, dtype=shunt.uint8).untyped_storage()
+    assert sent(storage, protocol).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("size, stride, offset", [
+    ((100,), (1,), 0), ((2,), (1,), 3), ((2, 2), (10**9, 1), 0), ((1,), (1,), -1), ((2**62, 4), (1, 2**62), 0),
+    ((2,), (-1,), 1), ((2,), (1, 1), 0)])
+def test_a_pickle_that_lies_about_a_tensor(size, stride, offset):
+    storage = shunt.ones(4).untyped_storage()
+    with pytest.raises((RuntimeError, ValueError)):
+        shunt._reduction._rebuild_tensor(storage, offset, size, stride, shunt.float32, False)
+
+
+def test_copy_shares_memory():
+    x = shunt.ones(3)
+    x.label = [1]
+    y = copy.copy(x)
+    assert y is not x and y.data_ptr() == x.data_ptr() and y.label is x.label
+    assert copy.copy(shunt.ones(1, requires_grad=True)).requires_grad
+
+
+def test_deepcopy():
+    x = shunt.arange(6.0)
+    x.label = [x]
+    a, b = copy.deepcopy((x, x[2:]))
+    assert a.data_ptr() != x.data_ptr() and a.untyped_storage() is b.untyped_storage()
+    assert a.label[0] is a
+    y = shunt.ones(2, requires_grad=True)
+    (y * 3).sum().backward()
+    z = copy.deepcopy(y)
+    assert z.requires_grad and z.is_leaf and z.grad.tolist() == [3.0, 3.0] and z.grad is not y.grad
+    assert z.grad.data_ptr() != y.grad.data_ptr()
+    first, second = copy.deepcopy([y, y])
+    assert first is second
+    with pytest.raises(RuntimeError, match="graph leaves"):
+        copy.deepcopy(y * 2)
+
+
+def test_deepcopy_of_classes_and_others():
+    x = Slotted([1, 2])
+    x.label, x.other = [1], [2]
+    y = copy.deepcopy(x)
+    assert type(y) is Slotted and y.label == [1] and y.label is not x.label and y.other is not x.other
+    t = copy.deepcopy(shunt.ones(2, 3).t())
+    assert t.stride() == (1, 3)
+    assert copy.deepcopy(shunt.float32) is shunt.float32
+    assert copy.deepcopy(shunt.ones(2, device="meta")).is_meta
+    generator = shunt.Generator().manual_seed(3)
+    assert copy.deepcopy(generator).initial_seed() == 3
+
+
+def test_storages():
+    x = shunt.arange(3, dtype=shunt.int32)
+    storage = x.untyped_storage()
+    assert storage is x[1:].untyped_storage()
+    assert storage.nbytes() == storage.size() == len(storage) == 12
+    assert storage.data_ptr() == x.data_ptr() and storage.device == shunt.device("cpu")
+    assert storage.tolist() == [0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0]
+    assert storage.clone().tolist() == storage.tolist() and storage.clone() is not storage
+    with pytest.raises(IndexError):
+        storage[12]
+    assert len({storage, x.untyped_storage()}) == 1
+    view = memoryview(storage)
+    with pytest.raises(BufferError):
+        storage.resize_(100)
+    view.release()
+    assert len(storage.resize_(100)) == 100 and storage.tolist()[:5] == [0, 0, 0, 0, 1]
+    assert len(shunt.UntypedStorage(5)) == 5
+
+
+def test_what_is_refused():
+    with pytest.raises(NotImplementedError, match="share"):
+        shunt.ones(1).share_memory_()
+    assert not shunt.ones(1).is_shared()
