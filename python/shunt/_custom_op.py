@@ -205,17 +205,17 @@ def _run_autograd(op, backward, setup_context, keys, args, kwargs):
 _node_classes = {}
 
 
-def _node_class(op, backward, setup_context):
+def _node_class(op, gradient, setup):
     """The autograd.Function that calls the operator, and its gradient."""
     found = _node_classes.get(op)
-    if found is not None and found._made_of == (backward, setup_context):
+    if found is not None and found._made_of == (gradient, setup):
         return found
     from shunt.autograd import Function
     has_keywords = any(a.kwarg_only for a in op._schema.arguments)
     num_positional = sum(not a.kwarg_only for a in op._schema.arguments)
 
     class Node(Function):
-        _made_of = backward, setup_context
+        _made_of = gradient, setup
 
         @staticmethod
         def forward(ctx, call, *flat):
@@ -223,22 +223,22 @@ def _node_class(op, backward, setup_context):
             args = _unflatten(args, flat)
             result = _call_below(op, keys, args, kwargs)
             ctx._packed, ctx._num = packed, len(flat)
-            if setup_context is not None:
+            if setup is not None:
                 all_args = _with_defaults(op, args, num_positional)
                 if has_keywords:
-                    setup_context(ctx=ctx, inputs=all_args, keyword_only_inputs=_all_keywords(op, kwargs), output=result)
+                    setup(ctx=ctx, inputs=all_args, keyword_only_inputs=_all_keywords(op, kwargs), output=result)
                 else:
-                    setup_context(ctx=ctx, inputs=all_args, output=result)
+                    setup(ctx=ctx, inputs=all_args, output=result)
             if isinstance(result, list):
                 return tuple(result)
             return result
 
         @staticmethod
         def backward(ctx, *grads):
-            if backward is None:
+            if gradient is None:
                 raise RuntimeError(f"Trying to backward through {op} but no autograd formula was registered. Please use "
                                    "register_autograd to add one.")
-            result = backward(ctx, *grads)
+            result = gradient(ctx, *grads)
             if not isinstance(result, tuple):
                 result = (result,)
             return (None, *_spread(ctx, result))
