@@ -8,8 +8,8 @@ import sysconfig
 if sys.version_info < (3, 10):
     sys.exit("it is Python %d.%d, and shunt needs 3.10 or newer." % sys.version_info[:2])
 if "t" in sys.abiflags:
-    sys.exit("it is a free-threaded build, for which shunt isn't written yet: its objects rely on the interpreter's lock. "
-             "Use the usual build of this version.")
+    sys.exit("it is a free-threaded build, for which shunt isn't written yet: its objects rely on the interpreter's "
+             "lock. Use the usual build of this version.")
 include = sysconfig.get_path("include")
 if not os.path.exists(os.path.join(include, "Python.h")):
     sys.exit("%s has no Python.h. On Debian: apt-get install python3-dev" % include)

@@ -14,8 +14,8 @@ _DISTRIBUTION = __package__.replace("_", "-")
 def load_libshunt() -> None:
     """Loads libshunt, which the extension then finds by its name; ImportError where another copy is loaded already.
 
-    Loaded by itself rather than as a dependency of the extension, it looks for symbols in its own dependencies only, and not
-    in PyTorch's libraries first.
+    Loaded by itself rather than as a dependency of the extension, it looks for symbols in its own dependencies only, and
+    not in PyTorch's libraries first.
     """
     name = libshunt()
     if os.path.isabs(name):
@@ -23,8 +23,8 @@ def load_libshunt() -> None:
         for other in loaded_libshunts():
             if other != path:
                 raise ImportError(
-                    f"this process has already loaded another copy of Shunt, {other}, and {_DISTRIBUTION} needs {path}; "
-                    "what loaded the other has to be built against the package shunt-runtime.")
+                    f"this process has already loaded another copy of Shunt, {other}, and {_DISTRIBUTION} needs "
+                    f"{path}; what loaded the other has to be built against the package shunt-runtime.")
     try:
         ctypes.CDLL(name)
     except OSError as error:
@@ -46,14 +46,14 @@ def loaded_libshunts() -> "list[str]":
 
 
 def libshunt() -> str:
-    """The file of libshunt that the extension belongs to; only its name where the dynamic loader knows it: Debian's packages."""
+    """The file of libshunt that the extension belongs to; Debian's packages have only its name, which the loader knows."""
     if _build.LIBSHUNT:
         return _build.LIBSHUNT
     try:
         import shunt_runtime
     except ModuleNotFoundError:
-        raise ImportError(
-            f"{_DISTRIBUTION} needs the package shunt-runtime. pip install 'shunt-runtime=={minor(_build.VERSION)}.*'") from None
+        raise ImportError(f"{_DISTRIBUTION} needs the package shunt-runtime. "
+                          f"pip install 'shunt-runtime=={minor(_build.VERSION)}.*'") from None
     return os.path.join(shunt_runtime.library_dir(), f"libshunt.so.{minor(_build.VERSION)}")
 
 
@@ -63,8 +63,8 @@ def minor(version: str) -> str:
 
 
 def _advice(error: str) -> str:
-    # glibc keeps some 1,500 bytes for the thread-locals of libraries like libshunt that are loaded by a running program.
+    # glibc keeps some 1,500 bytes for the thread-locals of libraries that a running program loads, as libshunt.
     if "static TLS" in error:
-        return (f". Other libraries have used up the room for thread-locals: import {__package__} before them, or start Python "
-                "with GLIBC_TUNABLES=glibc.rtld.optional_static_tls=4096 in the environment.")
+        return (f". Other libraries have used up the room for thread-locals: import {__package__} before them, or start "
+                "Python with GLIBC_TUNABLES=glibc.rtld.optional_static_tls=4096 in the environment.")
     return ""

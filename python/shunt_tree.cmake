@@ -10,9 +10,9 @@ function(shunt_runtime_cannot_build why)
   message(FATAL_ERROR "${why} Debian 12 and 13 have all that Shunt is built with: apt-get install ${packages}")
 endfunction()
 
-# shunt_runtime_tree(<variable> TARGETS t...): the build folder. Without SHUNT_RUNTIME_FROM it is <sources>/build/runtime, for all
-# packages, and the target shunt_runtime_build builds the targets in it; an earlier build's objects are used again, its settings
-# are not.
+# shunt_runtime_tree(<variable> TARGETS t...): the build folder. Without SHUNT_RUNTIME_FROM it is
+# <sources>/build/runtime, for all packages, and the target shunt_runtime_build builds the targets in it; an earlier
+# build's objects are used again, its settings are not.
 function(shunt_runtime_tree variable)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "TARGETS")
   if(SHUNT_RUNTIME_FROM)
@@ -34,15 +34,16 @@ function(shunt_runtime_tree variable)
     if(failed)
       shunt_runtime_cannot_build("Shunt can't be configured; the message above says what is missing.")
     endif()
+    include(${tree}/python_extension.cmake)
     add_custom_target(shunt_runtime_build ALL
       COMMAND ${CMAKE_COMMAND} --build ${tree} --target ${arg_TARGETS}
-      BYPRODUCTS ${tree}/lib/libshunt.so USES_TERMINAL)
+      BYPRODUCTS ${tree}/lib/libshunt.so ${SHUNT_GENERATED_PYTHON} ${SHUNT_GENERATED_STUB} USES_TERMINAL)
   endif()
   set(${variable} ${tree} PARENT_SCOPE)
 endfunction()
 
-# shunt_pack_extension(<variable> MODULE m COMPONENT c): where SHUNT_RUNTIME_FROM is a build folder that has the extension of the
-# package m for this Python, packs that one, compiles nothing, and sets the variable.
+# shunt_pack_extension(<variable> MODULE m COMPONENT c): where SHUNT_RUNTIME_FROM is a build folder that has the
+# extension of the package m for this Python, packs that one, compiles nothing, and sets the variable.
 function(shunt_pack_extension variable)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "MODULE;COMPONENT" "")
   set(extension ${arg_MODULE}/_C.${SKBUILD_SOABI}.so)
@@ -63,8 +64,8 @@ function(shunt_pack_extension variable)
     endif()")
 endfunction()
 
-# shunt_import_library(<variable> TARGETS t...): defines shunt::shunt, the library that is built in the tree of shunt_runtime_tree,
-# as Shunt's own CMake package would describe it.
+# shunt_import_library(<variable> TARGETS t...): defines shunt::shunt, the library that is built in the tree of
+# shunt_runtime_tree, as Shunt's own CMake package would describe it.
 function(shunt_import_library variable)
   shunt_runtime_tree(tree ${ARGN})
   set(${variable} ${tree} PARENT_SCOPE)

@@ -34,7 +34,7 @@ void checkFits(const TensorImpl& first, const TensorImpl& t, int64_t dim, size_t
 }
 
 CatPlan planCat(TensorList tensors, int64_t dim) {
-  SHUNT_CHECK(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
+  SHUNT_CHECK_VALUE(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
   CatPlan plan;
   const TensorImpl* first = nullptr;
   size_t number = 0;

@@ -5,6 +5,7 @@
 
 #include "src/autograd/view_node.h"
 
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -16,8 +17,9 @@ struct HooksOfThread {
   std::optional<std::string> disabled;
 
   static HooksOfThread& current() {
-    static thread_local HooksOfThread hooks;
-    return hooks;
+    // On the heap: a program that loads libshunt has little room for thread-locals.
+    static thread_local const auto hooks = std::make_unique<HooksOfThread>();
+    return *hooks;
   }
 };
 

@@ -72,14 +72,14 @@ def test_every_operator_has_signatures(owner):
 
 
 def test_many_operators_have_texts():
-    with_text = [name for name in public(dir(shunt._C._functions)) if "\n>>> " in (getattr(shunt._C._functions, name).__doc__ or "")]
-    assert len(with_text) >= 80
+    texts = [getattr(shunt._C._functions, name).__doc__ or "" for name in public(dir(shunt._C._functions))]
+    assert sum("\n>>> " in text for text in texts) >= 80
 
 
 def mypy(*files):
     pytest.importorskip("mypy")
-    done = subprocess.run([sys.executable, "-m", "mypy", "--no-incremental", "--follow-imports=silent", "--cache-dir=/dev/null",
-                           "--strict-equality", *map(str, files)],
+    options = ["--no-incremental", "--cache-dir=/dev/null", "--follow-imports=silent", "--strict-equality"]
+    done = subprocess.run([sys.executable, "-m", "mypy", *options, *map(str, files)],
                           capture_output=True, text=True, env={"MYPYPATH": str(PACKAGE.parent), "PATH": ""})
     return done.stdout + done.stderr
 
@@ -100,7 +100,8 @@ def test_mypy_knows_types(tmp_path):
     ]
     wrong = ["x.no_such_method()", "shunt.add(x, 'a')", "shunt.zeros(2, dtype='float32')"]
     program = tmp_path / "program.py"
-    program.write_text("import shunt\nx = shunt.ones(3)\n" + "".join(f"reveal_type({e})\n" for e, _ in lines) + "\n".join(wrong))
+    known = [f"reveal_type({expression})" for expression, _ in lines]
+    program.write_text("\n".join(["import shunt", "x = shunt.ones(3)", *known, *wrong]))
     output = mypy(program).replace("shunt._tensor.", "").replace("shunt._C.", "").replace("builtins.", "").splitlines()
     for number, (expression, kind) in enumerate(lines, 3):
         assert f'{program}:{number}: note: Revealed type is "{kind}"' in output, (expression, output)

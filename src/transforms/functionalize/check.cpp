@@ -7,6 +7,7 @@
 #include <shunt/transforms/functionalize.h>
 
 #include <cstring>
+#include <memory>
 
 namespace shunt {
 namespace functional {
@@ -14,7 +15,12 @@ namespace {
 
 constinit thread_local int64_t checking SHUNT_TLS_MODEL = 0;
 constinit thread_local int64_t checked SHUNT_TLS_MODEL = 0;
-thread_local ProgramStorages program;
+
+/// On the heap: a program that loads libshunt has little room for thread-locals.
+ProgramStorages& program() {
+  static thread_local const auto storages = std::make_unique<ProgramStorages>();
+  return *storages;
+}
 
 /// What an operator could change of a tensor that it is given.
 struct Snapshot {
@@ -48,13 +54,13 @@ void callChecked(const OperatorHandle& op, Stack& stack) {
                 op.operator_name(), ", which writes to its arguments");
   std::vector<Snapshot> before;
   forEachTensor(stack, [&](const Tensor& t) { before.emplace_back(t); });
-  forEachTensor(stack, [](const Tensor& t) { program.add(t); });
+  forEachTensor(stack, [](const Tensor& t) { program().add(t); });
   {
-    Watch watch(op, program);
+    Watch watch(op, program());
     const DispatchModeGuard guard(watch);
     op.callBoxed(&stack);
   }
-  forEachTensor(stack, [](const Tensor& t) { program.add(t); });
+  forEachTensor(stack, [](const Tensor& t) { program().add(t); });
   ++checked;
   for (const Snapshot& s : before)
     if (const char* what = s.changed())
@@ -75,7 +81,7 @@ void callBelow(const OperatorHandle& op, Stack& stack) {
 
 FunctionalizeCheckGuard::FunctionalizeCheckGuard() : first_(functional::checked) { ++functional::checking; }
 FunctionalizeCheckGuard::~FunctionalizeCheckGuard() {
-  if (--functional::checking == 0) functional::program.clear();
+  if (--functional::checking == 0) functional::program().clear();
 }
 int64_t FunctionalizeCheckGuard::calls() const { return functional::checked - first_; }
 

@@ -166,8 +166,10 @@ bool stillFits(const OperatorHandle& op, const FunctionalForm& form) {
 const FunctionalForm* functionalForm(const OperatorHandle& op) {
   // By thread, so without a lock. Both operators may be taken back and defined anew with other arguments, hence the
   // second look.
-  static thread_local std::unordered_map<const Operator*, std::unique_ptr<FunctionalForm>> known;
-  std::unique_ptr<FunctionalForm>& form = known[&op.op()];
+  // On the heap: a program that loads libshunt has little room for thread-locals.
+  using Forms = std::unordered_map<const Operator*, std::unique_ptr<FunctionalForm>>;
+  static thread_local const auto known = std::make_unique<Forms>();
+  std::unique_ptr<FunctionalForm>& form = (*known)[&op.op()];
   if (form == nullptr || !stillFits(op, *form)) form = find(op);
   return form.get();
 }

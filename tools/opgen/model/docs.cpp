@@ -9,7 +9,7 @@ namespace opgen {
 namespace {
 
 /// Doc strings are shown in terminals, indented by what shows them.
-constexpr size_t kMaxDocLine = 130;
+constexpr size_t kMaxDocLine = 116;
 
 void checkText(const SourcePlace& place, const std::string& name, const std::string& text) {
   if (text.find("\n>>> ") == std::string::npos)
