@@ -43,15 +43,18 @@ PyMethodDef module_functions[] = {
     {},
 };
 
-/// shunt._C._functions: the dictionary's functions by name.
+/// The dictionary's functions by name: shunt._C._functions, and modules for those that stand in a module of the
+/// package.
 void addFunctions(PyObject* module) {
-  static PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
-                                   .m_name = "shunt._C._functions",
-                                   .m_doc = "The operators of the dictionary as functions.",
-                                   .m_size = -1,
-                                   .m_methods = generated_functions};
-  const Ref functions = owned(PyModule_Create(&definition));
-  checkStatus(PyModule_AddObjectRef(module, "_functions", functions.get()));
+  for (const ModuleFunctions* m = generated_modules; m->name != nullptr; ++m) {
+    auto* definition = new PyModuleDef{.m_base = PyModuleDef_HEAD_INIT,
+                                       .m_name = m->name,
+                                       .m_doc = "Operators of the dictionary as functions.",
+                                       .m_size = -1,
+                                       .m_methods = m->functions};  // as long as the process
+    const Ref functions = owned(PyModule_Create(definition));
+    checkStatus(PyModule_AddObjectRef(module, m->name, functions.get()));
+  }
 }
 
 void fill(PyObject* m) {

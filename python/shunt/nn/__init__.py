@@ -1,0 +1,3 @@
+"""Networks: shunt.nn.functional."""
+
+from shunt.nn import functional
