@@ -54,9 +54,7 @@ def _c_attribute(name):
     from shunt import _dispatch
     if name.startswith("__") or not hasattr(_dispatch, name):
         raise AttributeError(f"module 'shunt._C' has no attribute '{name}'")
-    value = getattr(_dispatch, name)
-    setattr(_C, name, value)
-    return value
+    return getattr(_dispatch, name)
 
 
 _C.__getattr__ = _c_attribute

@@ -22,8 +22,8 @@ PyObject* toObject(const IValue& value, const Type& type);
 /// What an object is to its operator, for messages: "sum(): argument 'dim'".
 using What = FunctionRef<std::string()>;
 
-/// The value of this type that the object is. Throws PythonError, a TypeError that begins with what(), where it is none.
-/// None is an undefined tensor.
+/// The value of this type that the object is. Throws PythonError, a TypeError that begins with what(), where it is
+/// none. None is an undefined tensor.
 IValue toValue(PyObject* object, const Type& type, What what);
 
 /// What a call that leaves out the argument, which has a default, passes.

@@ -10,7 +10,9 @@ namespace shunt::python {
 
 namespace {
 
-PyObject* text(const std::string& s) { return PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size())); }
+PyObject* text(const std::string& s) {
+  return PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size()));
+}
 
 PyObject* setEnabled(PyObject*, PyObject* on) {
   return guarded([&] {
@@ -88,7 +90,8 @@ PyMethodDef functions[] = {
     {"_jit_stats_table", textOf<table>, METH_NOARGS, nullptr},
     {"_jit_stats_json", textOf<json>, METH_NOARGS, nullptr},
     {"_jit_invalidation_log", invalidations, METH_NOARGS, nullptr},
-    {"_jit_explain", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(explain)), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"_jit_explain", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(explain)), METH_FASTCALL | METH_KEYWORDS,
+     nullptr},
     {},
 };
 

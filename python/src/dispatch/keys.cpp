@@ -25,7 +25,8 @@ PyObject* newKeySet(PyTypeObject*, PyObject* arguments, PyObject*) {
 }
 
 PyObject* repr(PyObject* self) {
-  return PyUnicode_FromString(("DispatchKeySet(" + (keysOf(self).empty() ? std::string() : toString(keysOf(self))) + ")").c_str());
+  return PyUnicode_FromString(
+      ("DispatchKeySet(" + (keysOf(self).empty() ? std::string() : toString(keysOf(self))) + ")").c_str());
 }
 Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(keysOf(self).raw() >> 1); }
 PyObject* compare(PyObject* a, PyObject* b, int op) {
@@ -170,7 +171,8 @@ PyObject* hasComputedKernelFor(PyObject*, PyObject* arguments) {
     PyObject *name = nullptr, *key = nullptr;
     if (!PyArg_ParseTuple(arguments, "OO", &name, &key)) return nullptr;
     const DispatchKey k = keyFrom(key);
-    if (!isRuntimeKey(k)) raise(PyExc_ValueError, std::string(toString(k)) + " stands for several keys, and has no slot");
+    if (!isRuntimeKey(k))
+      raise(PyExc_ValueError, std::string(toString(k)) + " stands for several keys, and has no slot");
     const OperatorHandle op = operatorNamed(name);
     const shunt::detail::CallFrame frame(op.op());
     const EntryReason reason = frame.state(op.op()).entry(slotOf(k)).reason;
@@ -215,8 +217,8 @@ PyObject* keyNames(PyObject*, PyObject*) {
       const auto key = static_cast<DispatchKey>(k);
       const bool of_backends = !isRuntimeKey(key) && !isAliasKey(key) && partsOf(key).bits == 0;
       if (of_backends) continue;
-      const Ref row = owned(Py_BuildValue("(snO)", toString(key), static_cast<Py_ssize_t>(k),
-                                          isAliasKey(key) ? Py_True : Py_False));
+      const Ref row = owned(
+          Py_BuildValue("(snO)", toString(key), static_cast<Py_ssize_t>(k), isAliasKey(key) ? Py_True : Py_False));
       checkStatus(PyList_Append(out.get(), row.get()));
     }
     return out.release();
@@ -257,13 +259,15 @@ PyObject* include(PyObject*, PyObject* arguments) {
 
 PyMethodDef functions[] = {
     {"_dispatch_dump", describeOperators<dumpState>, METH_O,
-     "_dispatch_dump(name) -> str\n\nWhat is registered for an operator: its schema, and each kernel with its place. Of a "
+     "_dispatch_dump(name) -> str\n\nWhat is registered for an operator: its schema, and each kernel with its place. "
+     "Of a "
      "name without overload, for all overloads."},
     {"_dispatch_dump_table", describeOperators<dumpTable>, METH_O,
      "_dispatch_dump_table(name) -> str\n\nWhich kernel each dispatch key of an operator leads to, and why."},
     {"_dispatch_get_all_op_names", allNames, METH_NOARGS, "_dispatch_get_all_op_names() -> list of str"},
     {"_dispatch_get_registrations_for_dispatch_key", registrationsFor, METH_O,
-     "_dispatch_get_registrations_for_dispatch_key(key) -> list of str\n\nOperators with a kernel for exactly this key."},
+     "_dispatch_get_registrations_for_dispatch_key(key) -> list of str\n\nOperators with a kernel for exactly this "
+     "key."},
     {"_dispatch_find_dangling_impls", danglingImpls, METH_NOARGS,
      "_dispatch_find_dangling_impls() -> list of str\n\nOperators with kernels and without a definition."},
     {"_dispatch_has_kernel_for_dispatch_key", hasKernelFor, METH_VARARGS,

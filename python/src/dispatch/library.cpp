@@ -92,8 +92,7 @@ bool isFallthrough(PyObject* function) {
 
 CppFunction functionFrom(PyObject* function, bool with_keyset) {
   if (isFallthrough(function)) return CppFunction::makeFallthrough();
-  if (!PyCallable_Check(function))
-    raise(PyExc_TypeError, "a kernel must be callable, got " + typeNameOf(function));
+  if (!PyCallable_Check(function)) raise(PyExc_TypeError, "a kernel must be callable, got " + typeNameOf(function));
   return kernelOf(function, with_keyset);
 }
 
@@ -125,7 +124,9 @@ PyObject* newLibrary(PyObject*, PyObject* arguments) {
     std::optional<DispatchKey> for_key;
     if (key != Py_None && PyUnicode_GetLength(key) != 0) for_key = keyFrom(key);
     const std::source_location where = placeOf(file, line);
-    const Library::Kind as = k == "DEF" ? Library::Kind::kDef : k == "IMPL" ? Library::Kind::kImpl : Library::Kind::kFragment;
+    const Library::Kind as = k == "DEF"    ? Library::Kind::kDef
+                             : k == "IMPL" ? Library::Kind::kImpl
+                                           : Library::Kind::kFragment;
     std::unique_ptr<Library> library;
     {
       const WithoutGil unlocked;
@@ -211,9 +212,12 @@ PyObject* parse(PyObject*, PyObject* schema) {
 }
 
 PyMethodDef functions[] = {
-    {"_library_new", newLibrary, METH_VARARGS, nullptr},  {"_library_define", define, METH_VARARGS, nullptr},
-    {"_library_impl", implement, METH_VARARGS, nullptr},  {"_library_fallback", addFallback, METH_VARARGS, nullptr},
-    {"_library_reset", reset, METH_O, nullptr},           {"_canonical_schema", parse, METH_O, nullptr},
+    {"_library_new", newLibrary, METH_VARARGS, nullptr},
+    {"_library_define", define, METH_VARARGS, nullptr},
+    {"_library_impl", implement, METH_VARARGS, nullptr},
+    {"_library_fallback", addFallback, METH_VARARGS, nullptr},
+    {"_library_reset", reset, METH_O, nullptr},
+    {"_canonical_schema", parse, METH_O, nullptr},
     {},
 };
 

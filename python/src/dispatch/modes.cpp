@@ -71,10 +71,11 @@ class HandlerScope {
 };
 
 [[noreturn]] SHUNT_COLD void raiseDeclined(const OperatorHandle& op, PyObject* mode) {
-  raise(PyExc_TypeError,
-        fmt::format("Multiple dispatch failed for '{}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n  - "
-                    "mode object {}",
-                    op.operator_name().str(), reprOf(mode)));
+  raise(
+      PyExc_TypeError,
+      fmt::format("Multiple dispatch failed for '{}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n  - "
+                  "mode object {}",
+                  op.operator_name().str(), reprOf(mode)));
 }
 
 /// An argument that a handler returned as a new tensor: an alias of it, where the result is about to get a history.
@@ -212,7 +213,8 @@ void replaceByReturned(const PreparedSchema& schema, PyObject* returned, Stack* 
   const size_t n = schema.schema.arguments().size(), below = stack->size() - n;
   pushReturns(schema, returned, *stack, who);
   if (mayReturnArgument(schema, *stack, below)) [[unlikely]] {
-    const Stack arguments(stack->begin() + static_cast<ptrdiff_t>(below), stack->begin() + static_cast<ptrdiff_t>(below + n));
+    const Stack arguments(stack->begin() + static_cast<ptrdiff_t>(below),
+                          stack->begin() + static_cast<ptrdiff_t>(below + n));
     separateFromArguments(schema, arguments, *stack, below + n);
   }
   stack->erase(stack->begin() + static_cast<ptrdiff_t>(below), stack->begin() + static_cast<ptrdiff_t>(below + n));

@@ -3,8 +3,8 @@
 // Note [Modes of Python]
 // A mode stands at the level kKernel (shunt/interpose/dispatch_mode.h), where PyTorch's stands: it sees the operators
 // that run, below Autograd and Autocast. Each entry makes a C++ mode of its own for the object, so that a handler may
-// enter its own mode again, as PyTorch allows. The thread's stack of them follows the C++ one: while a handler runs, its
-// mode is off it.
+// enter its own mode again, as PyTorch allows. The thread's stack of them follows the C++ one: while a handler runs,
+// its mode is off it.
 #pragma once
 
 #include "python/src/base/python.h"

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <structmember.h>
+#include <algorithm>
 #include <tuple>
 #include <unordered_map>
 
@@ -31,13 +31,44 @@ PyObject* interned(std::string_view text) {
 
 /// Operators for which PyTorch takes a number in the place of a tensor.
 bool takesNumbers(std::string_view base) {
-  constexpr std::string_view kNames[] = {"add",        "add_",        "add_out",  "div",       "div_",        "div_out",
-                                         "divide",     "divide_",     "divide_out", "multiply", "multiply_", "multiply_out",
-                                         "mul",        "mul_",        "mul_out",  "floor_divide", "floor_divide_",
-                                         "floor_divide_out", "remainder", "remainder_", "remainder_out", "rsub",
-                                         "sub",        "sub_",        "sub_out",  "subtract",  "subtract_", "subtract_out",
-                                         "true_divide", "true_divide_", "true_divide_out", "bitwise_and", "bitwise_or",
-                                         "bitwise_xor", "copy_", "copysign", "maximum", "minimum"};
+  constexpr std::string_view kNames[] = {"add",
+                                         "add_",
+                                         "add_out",
+                                         "div",
+                                         "div_",
+                                         "div_out",
+                                         "divide",
+                                         "divide_",
+                                         "divide_out",
+                                         "multiply",
+                                         "multiply_",
+                                         "multiply_out",
+                                         "mul",
+                                         "mul_",
+                                         "mul_out",
+                                         "floor_divide",
+                                         "floor_divide_",
+                                         "floor_divide_out",
+                                         "remainder",
+                                         "remainder_",
+                                         "remainder_out",
+                                         "rsub",
+                                         "sub",
+                                         "sub_",
+                                         "sub_out",
+                                         "subtract",
+                                         "subtract_",
+                                         "subtract_out",
+                                         "true_divide",
+                                         "true_divide_",
+                                         "true_divide_out",
+                                         "bitwise_and",
+                                         "bitwise_or",
+                                         "bitwise_xor",
+                                         "copy_",
+                                         "copysign",
+                                         "maximum",
+                                         "minimum"};
   return std::find(std::begin(kNames), std::end(kNames), base) != std::end(kNames);
 }
 
@@ -166,12 +197,15 @@ PyObject* reduceOverload(PyObject* self, PyObject*) {
 }
 
 PyMethodDef overload_methods[] = {
-    {"name", qualifiedName, METH_NOARGS, "name() -> str\n\n'aten::add.Tensor'; without a dot for the default overload."},
+    {"name", qualifiedName, METH_NOARGS,
+     "name() -> str\n\n'aten::add.Tensor'; without a dot for the default overload."},
     {"has_kernel_for_dispatch_key", hasKernel, METH_O,
-     "has_kernel_for_dispatch_key(key) -> bool\n\nWhether a kernel is registered for exactly this key, a DispatchKey or "
+     "has_kernel_for_dispatch_key(key) -> bool\n\nWhether a kernel is registered for exactly this key, a DispatchKey "
+     "or "
      "its name."},
     {"redispatch", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(redispatch)), METH_FASTCALL | METH_KEYWORDS,
-     "redispatch(keyset, *args, **kwargs)\n\nCalls the kernel that these keys lead to; the thread's keys are not looked "
+     "redispatch(keyset, *args, **kwargs)\n\nCalls the kernel that these keys lead to; the thread's keys are not "
+     "looked "
      "at."},
     {"__reduce__", reduceOverload, METH_NOARGS, nullptr},
     {},
@@ -350,7 +384,8 @@ PyTypeObject PacketType = {
     .tp_str = packetStr,
     .tp_getattro = packetAttribute,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
-    .tp_doc = "All operators of one name: shunt.ops.aten.add. A call goes to the first overload that takes the arguments.",
+    .tp_doc =
+        "All operators of one name: shunt.ops.aten.add. A call goes to the first overload that takes the arguments.",
     .tp_weaklistoffset = offsetof(PacketObject, weak_list),
     .tp_iter = iteratePacket,
     .tp_methods = packet_methods,

@@ -1,5 +1,5 @@
-// shunt.ops.aten.add.Tensor: an operator of the dispatcher as an object of Python (OpOverload), and all operators of one
-// name (OpOverloadPacket).
+// shunt.ops.aten.add.Tensor: an operator of the dispatcher as an object of Python (OpOverload), and all operators of
+// one name (OpOverloadPacket).
 //
 // Each operator has one object, made when it is asked for the first time and kept for ever: operators are never
 // destroyed. What a call needs to know of the schema is made at the first call, and again where the operator has been
@@ -18,10 +18,10 @@ namespace shunt::python {
 /// What calls need of a schema.
 struct PreparedSchema {
   FunctionSchema schema;
-  Signature signature;            // with the schema's own names
-  std::vector<IValue> defaults;   // None where there is none
-  size_t num_positional = 0;      // arguments that are not keyword-only; they come first
-  std::string name;               // aten::add, for messages
+  Signature signature;           // with the schema's own names
+  std::vector<IValue> defaults;  // None where there is none
+  size_t num_positional = 0;     // arguments that are not keyword-only; they come first
+  std::string name;              // aten::add, for messages
 
   explicit PreparedSchema(const FunctionSchema& schema);
 };
@@ -30,7 +30,7 @@ struct OpOverloadObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   const Operator* op;
   const PreparedSchema* prepared;  // kept for ever: a call may be running with it
-  uint64_t generation;  // of definitions, when `prepared` was made
+  uint64_t generation;             // of definitions, when `prepared` was made
   PyObject* dict;
   PyObject* weak_list;
 

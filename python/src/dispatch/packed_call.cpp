@@ -34,8 +34,9 @@ PackedArguments packArguments(const PreparedSchema& schema, const IValue* argume
 void pushReturns(const PreparedSchema& schema, PyObject* returned, Stack& stack, What who) {
   const auto& returns = schema.schema.returns();
   const auto whose = [&](size_t i) {
-    return returns.size() == 1 ? fmt::format("operator {}: the result of {}", schema.schema.operator_name().str(), who())
-                               : fmt::format("operator {}: result {} of {}", schema.schema.operator_name().str(), i + 1, who());
+    return returns.size() == 1
+               ? fmt::format("operator {}: the result of {}", schema.schema.operator_name().str(), who())
+               : fmt::format("operator {}: result {} of {}", schema.schema.operator_name().str(), i + 1, who());
   };
   if (returns.empty()) {
     if (returned != Py_None)
@@ -49,8 +50,9 @@ void pushReturns(const PreparedSchema& schema, PyObject* returned, Stack& stack,
     return stack.push_back(toValue(returned, returns[0].type, [&] { return whose(0); }));
   }
   if (!PyTuple_Check(returned) && !PyList_Check(returned))
-    raise(PyExc_RuntimeError, fmt::format("operator {}: {} must return a tuple of {}, got {}",
-                                          schema.schema.operator_name().str(), who(), returns.size(), typeNameOf(returned)));
+    raise(PyExc_RuntimeError,
+          fmt::format("operator {}: {} must return a tuple of {}, got {}", schema.schema.operator_name().str(), who(),
+                      returns.size(), typeNameOf(returned)));
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(returned);
   if (static_cast<size_t>(n) != returns.size())
     raise(PyExc_RuntimeError, fmt::format("operator {}: {} must return {} values, got {}",

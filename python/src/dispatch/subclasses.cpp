@@ -79,9 +79,9 @@ Ref tupleOf(const std::vector<PyTypeObject*>& types) {
 }
 
 [[noreturn]] SHUNT_COLD void raiseDeclined(const OperatorHandle& op, const std::vector<PyTypeObject*>& types) {
-  std::string text = fmt::format(
-      "Multiple dispatch failed for '{}'; all __torch_dispatch__ handlers returned NotImplemented:\n",
-      op.operator_name().str());
+  std::string text =
+      fmt::format("Multiple dispatch failed for '{}'; all __torch_dispatch__ handlers returned NotImplemented:\n",
+                  op.operator_name().str());
   for (PyTypeObject* t : types) text += fmt::format("\n  - tensor subclass {}", reprOf(reinterpret_cast<PyObject*>(t)));
   raise(PyExc_TypeError, text);
 }
@@ -109,7 +109,8 @@ PyObject* disabledImpl(PyObject*, PyObject* given) {
 PyTypeObject* classArgument(PyObject* cls) {
   if (!PyType_Check(cls) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), &TensorBaseType))
     raise(PyExc_TypeError,
-          "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class "
+          "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
+          "class "
           "inherits from Tensor.");
   return reinterpret_cast<PyTypeObject*>(cls);
 }
@@ -138,10 +139,11 @@ PyObject* makeSubclass(PyObject*, PyObject* arguments, PyObject* keywords) {
     if (!isTensor(data))
       raise(PyExc_TypeError, "_make_subclass(): argument 'data' must be Tensor, not " + typeNameOf(data));
     const Tensor& t = tensorOf(data);
-    Ref object = Ref::steal(hasDispatch(type) ? objectOf(type, [&](auto of) {
-      return with_class(std::move(of), classOf(t) != nullptr ? without_class(t) : t);
-    })
-                                              : wrapAs(type, t.detach()));
+    Ref object = Ref::steal(
+        hasDispatch(type)
+            ? objectOf(type,
+                       [&](auto of) { return with_class(std::move(of), classOf(t) != nullptr ? without_class(t) : t); })
+            : wrapAs(type, t.detach()));
     if (requires_grad != 0) tensorOf(object.get()).set_requires_grad(true);
     return object.release();
   });
@@ -158,15 +160,27 @@ std::vector<int64_t> intsOf(PyObject* o, const char* what) {
 /// (cls, size, *, strides, storage_offset, dtype, layout, device, requires_grad, ...)
 PyObject* makeWrapperSubclass(PyObject*, PyObject* arguments, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
-    static const char* names[] = {"cls",          "size",       "strides", "storage_offset", "memory_format",
-                                  "dtype",        "layout",     "device",  "pin_memory",     "requires_grad",
-                                  "dispatch_sizes_strides_policy", "dispatch_device", "dispatch_layout", nullptr};
-    PyObject *cls = nullptr, *size = nullptr, *strides = Py_None, *offset = Py_None, *format = Py_None, *dtype = Py_None,
-             *layout = Py_None, *device = Py_None, *policy = Py_None;
+    static const char* names[] = {"cls",
+                                  "size",
+                                  "strides",
+                                  "storage_offset",
+                                  "memory_format",
+                                  "dtype",
+                                  "layout",
+                                  "device",
+                                  "pin_memory",
+                                  "requires_grad",
+                                  "dispatch_sizes_strides_policy",
+                                  "dispatch_device",
+                                  "dispatch_layout",
+                                  nullptr};
+    PyObject *cls = nullptr, *size = nullptr, *strides = Py_None, *offset = Py_None, *format = Py_None,
+             *dtype = Py_None, *layout = Py_None, *device = Py_None, *policy = Py_None;
     int pinned = 0, requires_grad = 0, dispatch_device = 0, dispatch_layout = 0;
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO|OOO$OOOppOpp:_make_wrapper_subclass",
-                                     const_cast<char**>(names), &cls, &size, &strides, &offset, &format, &dtype, &layout,
-                                     &device, &pinned, &requires_grad, &policy, &dispatch_device, &dispatch_layout))
+                                     const_cast<char**>(names), &cls, &size, &strides, &offset, &format, &dtype,
+                                     &layout, &device, &pinned, &requires_grad, &policy, &dispatch_device,
+                                     &dispatch_layout))
       return nullptr;
     PyTypeObject* const type = classArgument(cls);
     if (!hasDispatch(type)) raise(PyExc_TypeError, std::string(type->tp_name) + " must define __torch_dispatch__");
@@ -179,13 +193,14 @@ PyObject* makeWrapperSubclass(PyObject*, PyObject* arguments, PyObject* keywords
         strides == Py_None ? std::vector<int64_t>()
                            : intsOf(strides, "_make_wrapper_subclass(): argument 'strides' must be tuple of ints");
     if (dtype != Py_None && !isDType(dtype))
-      raise(PyExc_TypeError, "_make_wrapper_subclass(): argument 'dtype' must be shunt.dtype, not " + typeNameOf(dtype));
+      raise(PyExc_TypeError,
+            "_make_wrapper_subclass(): argument 'dtype' must be shunt.dtype, not " + typeNameOf(dtype));
     TensorOptions options = TensorOptions()
                                 .dtype(dtype == Py_None ? get_default_dtype() : dtypeOf(dtype))
                                 .device(device == Py_None ? Device(kCPU) : toDevice(device));
     const int64_t start = offset == Py_None ? 0 : toInt(Parameter{}, offset);
-    Ref object = Ref::steal(objectOf(
-        type, [&](auto of) { return make_class_tensor(std::move(of), sizes, steps, start, options); }));
+    Ref object = Ref::steal(
+        objectOf(type, [&](auto of) { return make_class_tensor(std::move(of), sizes, steps, start, options); }));
     if (requires_grad != 0) tensorOf(object.get()).set_requires_grad(true);
     return object.release();
   });
@@ -214,7 +229,9 @@ PyTypeObject* fakeClass() {
   return fake_class;
 }
 
-PyCFunction withKeywords(PyCFunctionWithKeywords f) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(f)); }
+PyCFunction withKeywords(PyCFunctionWithKeywords f) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(f));
+}
 
 PyMethodDef functions[] = {
     {"_make_subclass", withKeywords(makeSubclass), METH_VARARGS | METH_KEYWORDS, nullptr},

@@ -117,9 +117,9 @@ std::string describeFunction(PyObject* function) {
 }
 
 [[noreturn]] SHUNT_COLD void raiseAllDeclined(PyObject* function, const Overloaded& all, bool asked_mode) {
-  std::string text = fmt::format(
-      "Multiple dispatch failed for '{}'; all __torch_function__ handlers returned NotImplemented:\n",
-      describeFunction(function));
+  std::string text =
+      fmt::format("Multiple dispatch failed for '{}'; all __torch_function__ handlers returned NotImplemented:\n",
+                  describeFunction(function));
   if (asked_mode) text += "\n  - a TorchFunctionMode";
   for (PyObject* o : all)
     text += fmt::format("\n  - {} {}", isTensor(o) ? "tensor subclass" : "class",
@@ -152,13 +152,13 @@ PyObject* offer(PyObject* function, const Call& call, const Overloaded& all) {
   const Py_ssize_t offset = call.self != nullptr ? 1 : 0;
   const Ref arguments = owned(PyTuple_New(call.num_args + offset));
   if (call.self != nullptr) PyTuple_SET_ITEM(arguments.get(), 0, Py_NewRef(call.self));
-  for (Py_ssize_t i = 0; i < call.num_args; ++i)
-    PyTuple_SET_ITEM(arguments.get(), i + offset, Py_NewRef(call.args[i]));
+  for (Py_ssize_t i = 0; i < call.num_args; ++i) PyTuple_SET_ITEM(arguments.get(), i + offset, Py_NewRef(call.args[i]));
   Ref keywords;
   if (call.keyword_names != nullptr && PyTuple_GET_SIZE(call.keyword_names) > 0) {
     keywords = owned(PyDict_New());
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(call.keyword_names); ++k)
-      checkStatus(PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(call.keyword_names, k), call.args[call.num_args + k]));
+      checkStatus(
+          PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(call.keyword_names, k), call.args[call.num_args + k]));
   }
   const Ref types = typesOf(all);
   return askAll(function, all, types.get(), arguments.get(), keywords.get(), call.or_not_implemented);

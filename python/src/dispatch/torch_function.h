@@ -3,8 +3,8 @@
 // Note [Who is asked]
 // A call is looked at here where an argument is of a class that may have a __torch_function__ (all but Tensor and
 // Parameter themselves), where the arguments fit no overload (an object of another library may stand for anything), or
-// where a TorchFunctionMode is on. First the thread's modes are asked, the innermost first; then the arguments that have
-// a handler, in their order, but those of a derived class before those of its base. The first answer other than
+// where a TorchFunctionMode is on. First the thread's modes are asked, the innermost first; then the arguments that
+// have a handler, in their order, but those of a derived class before those of its base. The first answer other than
 // NotImplemented is the call's. A handler of a mode runs with that mode off.
 #pragma once
 

@@ -50,12 +50,13 @@ PyObject* callOriginal(const PyMethodDef& m, PyObject* self, PyObject* const* ar
   switch (m.ml_flags & (METH_VARARGS | METH_KEYWORDS | METH_FASTCALL | METH_NOARGS | METH_O)) {
     case METH_NOARGS:
       if (n != 0)
-        raise(PyExc_TypeError, std::string("Tensor.") + m.ml_name + "() takes no arguments (" + std::to_string(n) + " given)");
+        raise(PyExc_TypeError,
+              std::string("Tensor.") + m.ml_name + "() takes no arguments (" + std::to_string(n) + " given)");
       return m.ml_meth(self, nullptr);
     case METH_O:
       if (n != 1)
-        raise(PyExc_TypeError, std::string("Tensor.") + m.ml_name + "() takes exactly one argument (" + std::to_string(n) +
-                                   " given)");
+        raise(PyExc_TypeError,
+              std::string("Tensor.") + m.ml_name + "() takes exactly one argument (" + std::to_string(n) + " given)");
       return m.ml_meth(self, args[0]);
     case METH_VARARGS:
       return m.ml_meth(self, tupleOf(args, n).get());
@@ -64,7 +65,8 @@ PyObject* callOriginal(const PyMethodDef& m, PyObject* self, PyObject* const* ar
     case METH_FASTCALL:
       return reinterpret_cast<PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t)>(f)(self, args, n);
     default:
-      return reinterpret_cast<PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*)>(f)(self, args, n, names);
+      return reinterpret_cast<PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*)>(f)(self, args, n,
+                                                                                                    names);
   }
 }
 
@@ -93,7 +95,8 @@ bool isListed(const PyMethodDef* list, PyCFunction method) {
 
 void offerMethods(PyMethodDef* methods, const PyMethodDef* handled) {
   // By these, handlers themselves do their work.
-  constexpr std::string_view kNever[] = {"as_subclass", "_make_subclass", "_make_wrapper_subclass", "__torch_function__"};
+  constexpr std::string_view kNever[] = {"as_subclass", "_make_subclass", "_make_wrapper_subclass",
+                                         "__torch_function__"};
   for (PyMethodDef* m = methods; m->ml_name != nullptr; ++m) {
     const bool never = std::find(std::begin(kNever), std::end(kNever), m->ml_name) != std::end(kNever);
     if (never || (m->ml_flags & (METH_STATIC | METH_CLASS)) != 0 || isListed(handled, m->ml_meth)) continue;

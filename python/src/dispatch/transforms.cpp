@@ -46,7 +46,8 @@ PyObject* makeFake(PyObject*, PyObject* arguments) {
   return guarded([&]() -> PyObject* {
     PyObject *converter = nullptr, *tensor = nullptr;
     if (!PyArg_ParseTuple(arguments, "OO", &converter, &tensor)) return nullptr;
-    return wrap(inCapsule<FakeTensorConverter>(converter, kConverter).from_tensor(tensorArgument(tensor, "from_tensor()")));
+    return wrap(
+        inCapsule<FakeTensorConverter>(converter, kConverter).from_tensor(tensorArgument(tensor, "from_tensor()")));
   });
 }
 PyObject* isFake(PyObject*, PyObject* o) {
@@ -126,7 +127,9 @@ PyObject* isAutocastEnabled(PyObject*, PyObject* type) {
 PyObject* autocastDType(PyObject*, PyObject* type) {
   return guarded([&] {
     const DeviceType t = deviceType(type);
-    const ScalarType dtype = autocast::is_enabled(t) ? autocast::lower_precision_dtype(t) : t == kCPU ? kBFloat16 : kHalf;
+    const ScalarType dtype = autocast::is_enabled(t) ? autocast::lower_precision_dtype(t)
+                             : t == kCPU             ? kBFloat16
+                                                     : kHalf;
     return Py_NewRef(dtypeObject(dtype));
   });
 }
@@ -156,7 +159,8 @@ PyMethodDef functions[] = {
     {"_functionalize_unwrap", unwrapFunctional, METH_VARARGS, nullptr},
     {"_functionalize_write_back", writeBack, METH_O, nullptr},
     {"_to_functional_tensor", toFunctional, METH_O,
-     "_to_functional_tensor(t) -> Tensor\n\nA functional tensor with t as its value: in-place operators on it compute a new "
+     "_to_functional_tensor(t) -> Tensor\n\nA functional tensor with t as its value: in-place operators on it compute "
+     "a new "
      "one, and t stays as it is."},
     {"_from_functional_tensor", fromFunctional, METH_O,
      "_from_functional_tensor(t) -> Tensor\n\nThe value that a functional tensor has now. A RuntimeError for others."},
