@@ -29,22 +29,45 @@ globals().update(_legacy_types)
 
 __version__ = _C.__version__
 
-# What programs may take as shunt.<name> without an import of its own, and few use.
-_MODULES = frozenset(("func", "linalg", "nn", "optim", "serialization", "special", "utils"))
-_FUNCTIONS = {"load": "serialization", "save": "serialization"}  # and the module that has it
+# What takes time to import, or is rarely used, is loaded when it is asked for: modules, and names with their modules.
+_MODULES = {"_subclasses", "amp", "compiler", "func", "jit", "library", "linalg", "nn", "optim", "overrides", "serialization", "special",
+            "utils"}
+_NAMES = {
+    "load": "shunt.serialization",
+    "ops": "shunt._ops",
+    "save": "shunt.serialization",
+    "stats": "shunt.jit",
+    "explain": "shunt.jit",
+    **dict.fromkeys(("autocast", "is_autocast_enabled", "is_autocast_cpu_enabled", "get_autocast_dtype", "set_autocast_dtype",
+                     "get_autocast_cpu_dtype", "get_autocast_gpu_dtype"), "shunt.amp.autocast_mode"),
+}
 
 
 def __getattr__(name):
-    from shunt._near_names import no_attribute
+    import importlib
     if name in _MODULES:
-        import importlib
-        return importlib.import_module(f"shunt.{name}")
-    if name in _FUNCTIONS:
-        import importlib
-        value = globals()[name] = getattr(importlib.import_module(f"shunt.{_FUNCTIONS[name]}"), name)
+        try:
+            return importlib.import_module("shunt." + name)
+        except ModuleNotFoundError as error:
+            if error.name != "shunt." + name:
+                raise
+    elif name in _NAMES:
+        value = globals()[name] = getattr(importlib.import_module(_NAMES[name]), name)
         return value
-    raise no_attribute("module 'shunt'", name, [*globals(), *_MODULES, *_FUNCTIONS])
+    from shunt._near_names import no_attribute
+    raise no_attribute("module 'shunt'", name, __dir__())
 
 
 def __dir__():
-    return [*globals(), *_MODULES, *_FUNCTIONS]
+    return [*globals(), *_MODULES, *_NAMES]
+
+
+def _c_attribute(name):
+    # The dispatcher's keys and guards, which are Python's.
+    from shunt import _dispatch
+    if name.startswith("__") or not hasattr(_dispatch, name):
+        raise AttributeError(f"module 'shunt._C' has no attribute '{name}'")
+    return getattr(_dispatch, name)
+
+
+_C.__getattr__ = _c_attribute

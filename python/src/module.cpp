@@ -14,6 +14,7 @@
 #include "python/src/files/files.h"
 #include "python/src/compile/compiled.h"
 #include "python/src/func/calls.h"
+#include "python/src/dispatch/dispatch.h"
 #include "python/src/types/constants.h"
 #include "python/src/types/device.h"
 #include "python/src/types/generator.h"
@@ -79,6 +80,7 @@ void fill(PyObject* m) {
   addFunctions(m);
   addCompiled(m);
   addFunctionTransforms(m);
+  addDispatch(m);
 }
 
 /// Types, constants and the default generator are one for a process, so another interpreter gets none, and who imports
