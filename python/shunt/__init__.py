@@ -30,7 +30,7 @@ globals().update(_legacy_types)
 __version__ = _C.__version__
 
 # What takes time to import, or is rarely used, is loaded when it is asked for: modules, and names with their modules.
-_MODULES = {"_subclasses", "amp", "compiler", "func", "jit", "library", "linalg", "nn", "optim", "overrides", "serialization", "special",
+_MODULES = {"_subclasses", "amp", "compiler", "cuda", "func", "jit", "library", "linalg", "nn", "optim", "overrides", "serialization", "special",
             "utils"}
 _NAMES = {
     "load": "shunt.serialization",

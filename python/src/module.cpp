@@ -16,6 +16,7 @@
 #include "python/src/func/calls.h"
 #include "python/src/dispatch/dispatch.h"
 #include "python/src/types/constants.h"
+#include "python/src/types/cuda.h"
 #include "python/src/types/device.h"
 #include "python/src/types/generator.h"
 #include "python/src/types/settings.h"
@@ -63,7 +64,7 @@ void addFunctions(PyObject* module) {
 
 void fill(PyObject* m) {
   for (PyMethodDef* functions : {module_functions, autograd_functions, recording_functions, factory_functions, dlpack_functions,
-                                 storage_functions, file_functions, setting_functions, tensor_class_functions, tensor_value_functions})
+                                 storage_functions, file_functions, cuda_functions, setting_functions, tensor_class_functions, tensor_value_functions})
     checkStatus(PyModule_AddFunctions(m, functions));
   checkStatus(PyModule_AddStringConstant(m, "__version__", SHUNT_VERSION));
   addConstants(m);

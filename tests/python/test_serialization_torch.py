@@ -26,7 +26,7 @@ def test_pytorch_reads_what_is_saved(tmp_path):
 
 
 def test_what_pytorch_saved_is_read(tmp_path):
-    model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3))
+    model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh(), torch.nn.BatchNorm1d(3))
     optimizer = torch.optim.Adam(model.parameters())
     model(torch.randn(5, 4)).sum().backward()
     optimizer.step()
@@ -37,7 +37,7 @@ def test_what_pytorch_saved_is_read(tmp_path):
     same(loaded["half"], torch.ones(2).half())
     for name, value in model.state_dict().items():
         same(loaded["model"][name], value)
-    ours = shunt.nn.Sequential(shunt.nn.Linear(4, 3), shunt.nn.BatchNorm1d(3))
+    ours = shunt.nn.Sequential(shunt.nn.Linear(4, 3), shunt.nn.Tanh(), shunt.nn.BatchNorm1d(3))
     assert repr(ours.load_state_dict(loaded["model"])) == "<All keys matched successfully>"
     rest = shunt.optim.Adam(ours.parameters())
     rest.load_state_dict(loaded["optimizer"])

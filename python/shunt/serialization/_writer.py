@@ -1,5 +1,6 @@
 """Writes archives as torch.save does: a zip file of a pickle and of the storages' bytes."""
 
+import _codecs
 import io
 import os
 import pickle
@@ -57,7 +58,7 @@ class _Pickler(pickle._Pickler):
             return _named("torch._utils", "_rebuild_parameter"), (obj.data, obj.requires_grad, OrderedDict())
         if isinstance(obj, Tensor):
             return self._tensor(obj)
-        if type(obj) in _PLAIN or isinstance(obj, _Global):
+        if type(obj) in _PLAIN or isinstance(obj, _Global) or obj in (set, frozenset, OrderedDict, complex) or obj is _codecs.encode:
             return NotImplemented
         if isinstance(obj, _C.Size):
             return _named("torch", "Size"), (tuple(obj),)
