@@ -58,7 +58,7 @@ class _Pickler(pickle._Pickler):
             return _named("torch._utils", "_rebuild_parameter"), (obj.data, obj.requires_grad, OrderedDict())
         if isinstance(obj, Tensor):
             return self._tensor(obj)
-        if type(obj) in _PLAIN or isinstance(obj, _Global) or obj in (set, frozenset, OrderedDict, complex) or obj is _codecs.encode:
+        if type(obj) in _PLAIN or isinstance(obj, (_Global, _C.dtype)) or obj in (set, frozenset, OrderedDict, complex) or obj is _codecs.encode:
             return NotImplemented
         if isinstance(obj, _C.Size):
             return _named("torch", "Size"), (tuple(obj),)
