@@ -24,7 +24,10 @@ int64_t arangeSize(ScalarType dtype, const Scalar& start, const Scalar& end, con
   const double last = end.toDouble();
   const bool integral = isIntegralType(dtype, false);
   const double step_value = integral ? static_cast<double>(step.toLong()) : step.toDouble();
-  SHUNT_CHECK(step_value > 0 || step_value < 0, "arange(): step must be nonzero, but got ", step, " for dtype ", dtype);
+  const auto isZero = [](double v) { return !(v > 0 || v < 0); };
+  SHUNT_CHECK(!isZero(step.toDouble()), "arange(): step must be nonzero, but got ", step, " for dtype ", dtype);
+  // A ValueError, as in PyTorch, where it is only the whole number that is zero.
+  SHUNT_CHECK_VALUE(!isZero(step_value), "arange(): step must be nonzero, but got ", step, " for dtype ", dtype);
   SHUNT_CHECK(isFinite(first) && isFinite(last), "arange(): unsupported range: ", first, " -> ", last);
   // In whole numbers for whole results, as PyTorch looks: a range from 0 to -0.5 is empty.
   const bool rises = integral ? end.toLong() >= start.toLong() : last >= first;

@@ -203,9 +203,10 @@ SHUNT_NOINLINE Tensor smoothedCrossEntropy(const Tensor& self, const Tensor& tar
 
 Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
                    int64_t ignore_index) {
-  SHUNT_CHECK(self.dim() > 0, "Expected 1 or more dimensions (got ", self.dim(), ")");
-  SHUNT_CHECK(self.dim() == 1 || (target.dim() > 0 && self.size(0) == target.size(0)), "Expected input batch_size (",
-              self.size(0), ") to match target batch_size (", target.dim() > 0 ? target.size(0) : 0, ").");
+  SHUNT_CHECK_VALUE(self.dim() > 0, "Expected 1 or more dimensions (got ", self.dim(), ")");
+  SHUNT_CHECK_VALUE(self.dim() == 1 || (target.dim() > 0 && self.size(0) == target.size(0)),
+                    "Expected input batch_size (", self.size(0), ") to match target batch_size (",
+                    target.dim() > 0 ? target.size(0) : 0, ").");
   if (self.dim() <= 2) return nll_loss(self, target, weight, reduction, ignore_index);
   return nllLossOfPositions(self, target, weight, reduction, ignore_index);
 }

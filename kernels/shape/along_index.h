@@ -54,11 +54,10 @@ inline void checkScatter(const char* op, const TensorImpl& self, int64_t dim, co
                           " apart from dimension ", dim, side));
 }
 
-/// Before anything is written.
+/// Before anything is written. No IndexError, as in PyTorch.
 inline void checkBounds(const char* op, const TensorImpl& index, int64_t dim, int64_t size) {
   forEachElement<int64_t>(index, [&](int64_t i) {
-    SHUNT_CHECK_INDEX(i >= 0 && i < size, op, "(): index ", i, " is out of bounds for dimension ", dim, " with size ",
-                      size);
+    SHUNT_CHECK(i >= 0 && i < size, op, "(): index ", i, " is out of bounds for dimension ", dim, " with size ", size);
   });
 }
 

@@ -34,7 +34,7 @@ void checkFits(const TensorImpl& first, const TensorImpl& t, int64_t dim, size_t
 }
 
 CatPlan planCat(TensorList tensors, int64_t dim) {
-  SHUNT_CHECK(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
+  SHUNT_CHECK_VALUE(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
   CatPlan plan;
   const TensorImpl* first = nullptr;
   size_t number = 0;
@@ -112,7 +112,9 @@ CatPlan prepareOut(TensorList tensors, int64_t dim, const Tensor& out, std::opti
   SHUNT_CHECK(canCast(plan.dtype, out.dtype()), "torch.cat(): input types can't be cast to the desired output type ",
               out.dtype());
   for (const Tensor& t : tensors)
-    SHUNT_CHECK(memory_overlap(*out.unsafeGetTensorImpl(), *t.unsafeGetTensorImpl()) == MemoryOverlap::kNone,
+    // An empty input shares no memory with `out`, but where it is `out` it would grow with it.
+    SHUNT_CHECK(!t.is_same(out) &&
+                    memory_overlap(*out.unsafeGetTensorImpl(), *t.unsafeGetTensorImpl()) == MemoryOverlap::kNone,
                 "unsupported operation: the input tensors cannot refer to any of the output memory locations.");
   if (out.sizes() == plan.dims.sizes()) {
     elementwise::assertNoInternalOverlap("cat", *out.unsafeGetTensorImpl(), Overlap::kError);

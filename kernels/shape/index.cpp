@@ -25,8 +25,8 @@ void checkIndexVector(const char* op, const TensorImpl& index) {
               "(): Expected dtype int32 or int64 for index, but got ", index.dtype());
 }
 
-/// The index vector as int64 numbers in [0, size).
-std::vector<int64_t> checkedIndices(const char* op, const TensorImpl& index, int64_t size) {
+/// The index vector as int64 numbers in [0, size). Others are an IndexError or, where PyTorch says so, a plain Error.
+std::vector<int64_t> checkedIndices(const char* op, const TensorImpl& index, int64_t size, bool is_index_error = true) {
   std::vector<int64_t> out;
   out.reserve(static_cast<size_t>(index.numel()));
   const auto add = [&](auto i) { out.push_back(static_cast<int64_t>(i)); };
@@ -34,9 +34,13 @@ std::vector<int64_t> checkedIndices(const char* op, const TensorImpl& index, int
     forEachElement<int64_t>(index, add);
   else
     forEachElement<int32_t>(index, add);
-  for (int64_t i : out)
-    SHUNT_CHECK_INDEX(i >= 0 && i < size, op, "(): index out of range in self: index ", i, " for a dimension of size ",
-                      size);
+  for (int64_t i : out) {
+    if (i >= 0 && i < size) continue;
+    const std::string what =
+        detail::str(op, "(): index out of range in self: index ", i, " for a dimension of size ", size);
+    if (is_index_error) throw IndexError(what);
+    throw Error(what);
+  }
   return out;
 }
 
@@ -209,7 +213,8 @@ Tensor& index_add_cpu_(Tensor& self, int64_t dim, const Tensor& index, const Ten
   index_add_meta_(self, dim, index, source, alpha);
   const TensorImpl& to = *self.unsafeGetTensorImpl();
   dim = maybe_wrap_dim(dim, to.dim());
-  const std::vector<int64_t> indices = checkedIndices("index_add_", *index.unsafeGetTensorImpl(), sizeAt(to, dim));
+  const std::vector<int64_t> indices =
+      checkedIndices("index_add_", *index.unsafeGetTensorImpl(), sizeAt(to, dim), to.dim() <= 1);
   if (source.numel() == 0) return self;
   const Tensor from = contiguousCopy(source);
   const Tensor target = contiguousCopy(self);

@@ -31,7 +31,7 @@ int64_t selectedDims(const TensorImpl& self, int64_t dim, int64_t index, SizesAn
 
 int64_t slicedDims(const TensorImpl& self, int64_t dim, int64_t start, int64_t end, int64_t step,
                    SizesAndStrides& dims) {
-  SHUNT_CHECK(self.dim() != 0, "slice() cannot be applied to a 0-dim tensor.");
+  SHUNT_CHECK_INDEX(self.dim() != 0, "slice() cannot be applied to a 0-dim tensor.");
   dim = maybe_wrap_dim(dim, self.dim());
   SHUNT_CHECK(step > 0, "slice step must be positive, but got ", step);
   copyDims(self, dims);

@@ -11,6 +11,8 @@
 #include "python/src/base/errors.h"
 #include "python/src/base/log.h"
 #include "python/src/call/entry.h"
+#include "python/src/compile/compiled.h"
+#include "python/src/func/calls.h"
 #include "python/src/types/constants.h"
 #include "python/src/types/device.h"
 #include "python/src/types/generator.h"
@@ -42,15 +44,19 @@ PyMethodDef module_functions[] = {
     {},
 };
 
-/// shunt._C._functions: the dictionary's functions by name.
+/// The dictionary's functions by name: shunt._C._functions, and modules for those that stand in a module of the
+/// package.
 void addFunctions(PyObject* module) {
-  static PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
-                                   .m_name = "shunt._C._functions",
-                                   .m_doc = "The operators of the dictionary as functions.",
-                                   .m_size = -1,
-                                   .m_methods = generated_functions};
-  const Ref functions = owned(PyModule_Create(&definition));
-  checkStatus(PyModule_AddObjectRef(module, "_functions", functions.get()));
+  for (const ModuleFunctions* m = generated_modules; m->name != nullptr; ++m) {
+    const auto* name = new std::string(std::string("shunt._C.") + m->name);  // by which functions are known as the package's
+    auto* definition = new PyModuleDef{.m_base = PyModuleDef_HEAD_INIT,
+                                       .m_name = name->c_str(),
+                                       .m_doc = "Operators of the dictionary as functions.",
+                                       .m_size = -1,
+                                       .m_methods = m->functions};  // as long as the process
+    const Ref functions = owned(PyModule_Create(definition));
+    checkStatus(PyModule_AddObjectRef(module, m->name, functions.get()));
+  }
 }
 
 void fill(PyObject* m) {
@@ -71,6 +77,8 @@ void fill(PyObject* m) {
   addGradModes(m);
   sendLogToPython();
   addFunctions(m);
+  addCompiled(m);
+  addFunctionTransforms(m);
 }
 
 /// Types, constants and the default generator are one for a process, so another interpreter gets none, and who imports

@@ -25,7 +25,12 @@ bool obeysLayoutContract(const Tensor& grad, const Tensor& variable) {
   return true;
 }
 
+// Of a tensor that a KernelClass handles: its class says how it lies.
+bool hasClass(const Tensor& t) { return t.key_set().has(DispatchKey::PythonKernel); }
+
 Tensor cloneObeyingContract(const Tensor& grad, const Tensor& variable) {
+  if (hasClass(grad) || hasClass(variable)) [[unlikely]]
+    return grad.clone();
   if (!variable.is_non_overlapping_and_dense()) return grad.clone(MemoryFormat::Contiguous);
   Tensor result = empty_strided(variable.sizes(), variable.strides(), grad.options());
   result.copy_(grad);
@@ -89,7 +94,7 @@ void accumulate(const Tensor& variable, Tensor grad) {
   if (slot.defined()) checkKind("the grad that was set on", slot, variable);
   if (!slot.defined())
     firstGrad(slot, variable, std::move(grad));
-  else if (GradMode::is_enabled())
+  else if (GradMode::is_enabled() || hasClass(slot) || hasClass(grad))
     slot = slot.add(grad);
   else
     slot.add_(grad);

@@ -74,8 +74,10 @@ Tensor as_view(const Tensor& base, Tensor view, bool is_differentiable, Creation
   // An operator that had nothing to do may hand back its argument, which keeps its own history.
   if (get_autograd_meta(view) != nullptr || view.is_same(base)) view = detached_alias(view);
   TensorImpl* impl = view.unsafeGetTensorImpl();
-  // A view of a transform's wrapper is one with a storage of its own.
-  if (base.unsafeGetTensorImpl()->has_own_version_counter() || base.key_set().has(Functionality::TransformBack))
+  // A view of a transform's wrapper, or of a KernelClass, is one with a storage of its own.
+  constexpr DispatchKeySet kApart =
+      DispatchKeySet::of(Functionality::TransformBack) | DispatchKeySet::of(Functionality::PythonKernel);
+  if (base.unsafeGetTensorImpl()->has_own_version_counter() || base.key_set().hasAny(kApart))
     impl->share_version_counter_of(*base.unsafeGetTensorImpl());
   if (!is_differentiable) return view;
   const DifferentiableViewMeta* outer = get_view_autograd_meta(base);

@@ -121,10 +121,11 @@ void missingKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks,
     throw Error(detail::str(op.operator_name(), ": ", mixed));
   // Without any tensor no backend is chosen; where the schema wants one, say which is missing.
   if (const Argument* missing =
-          key == DispatchKey::Undefined && stack != nullptr ? undefinedArgument(op, *stack) : nullptr)
-    throw Error(detail::str(op.operator_name(), ": argument '", missing->name, "' ",
-                            missing->type.list ? "expected a non-empty list of Tensors, all of them defined"
-                                               : "is an undefined tensor; expected one with data"));
+          key == DispatchKey::Undefined && stack != nullptr ? undefinedArgument(op, *stack) : nullptr) {
+    const std::string argument = detail::str(op.operator_name(), ": argument '", missing->name, "' ");
+    if (missing->type.list) throw ValueError(argument + "expected a non-empty list of Tensors, all of them defined");
+    throw Error(argument + "is an undefined tensor; expected one with data");
+  }
   throw NotImplementedError(detail::str("Could not run '", op.operator_name(), "' with arguments from the '", key,
                                         "' backend. ", whatToDo(key), "\nIt is registered for:\n", op.dumpState()));
 }

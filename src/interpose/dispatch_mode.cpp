@@ -11,6 +11,7 @@
 #include "src/interpose/active_modes.h"
 #include "src/interpose/expected_returns.h"
 #include "src/interpose/handler_returns.h"
+#include "src/interpose/kernel_class.h"
 #include "src/tensor/active_trace.h"
 
 namespace shunt {
@@ -141,14 +142,20 @@ void throughModes(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
 }
 
 void throughKernelModes(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
-  const DispatchKeySet below = keys & DispatchKeySet::fullAfter(DispatchKey::PythonKernel);
+  DispatchKeySet below = keys & DispatchKeySet::fullAfter(DispatchKey::PythonKernel);
+  const bool has_class = hasKernelClass(op, *stack);
+  if (has_class) below = below | DispatchKeySet::of(Functionality::Dense);  // what it stands in the place of
   // The operators that it calls come here in turn.
   if (detail::goesToComposite(*detail::StateInUse(op.op()), below)) return op.redispatchBoxed(below, stack);
-  SHUNT_CHECK(at_kernel.innermost() != nullptr, "operator ", op.operator_name(),
-              ": called with the key PythonKernel, but no DispatchMode at level kKernel is active on this thread; make "
-              "a DispatchModeGuard, or register a kernel of the operator for PythonKernel");
+  SHUNT_CHECK(at_kernel.innermost() != nullptr || has_class, "operator ", op.operator_name(),
+              ": called with the key PythonKernel, but no DispatchMode at level kKernel is active on this thread and "
+              "no argument is of a KernelClass; make a DispatchModeGuard, or register a kernel of the operator for "
+              "PythonKernel");
   const ExcludeDispatchKeyGuard above(kOffAtKernel);
-  at_kernel.handle(op, stack);
+  if (at_kernel.innermost() != nullptr)
+    at_kernel.handle(op, stack);
+  else
+    handleByKernelClass(op, stack);
 }
 
 std::string modeOfStep(const OpState& state, DispatchKeySet keys) {

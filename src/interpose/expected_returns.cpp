@@ -64,7 +64,9 @@ struct Rehearsal {
 /// What the operator returns for these arguments; nothing where that can't be known without their elements.
 std::optional<std::vector<ReturnLook>> rehearse(const OperatorHandle& op, const Stack& arguments, bool recorded) {
   bool of_a_class = false;  // which decides what it returns
-  forEachTensor(arguments, [&](const Tensor& t) { of_a_class |= t.key_set().has(Functionality::Python); });
+  constexpr DispatchKeySet kOfClasses =
+      DispatchKeySet::of(Functionality::Python) | DispatchKeySet::of(Functionality::PythonKernel);
+  forEachTensor(arguments, [&](const Tensor& t) { of_a_class |= t.key_set().hasAny(kOfClasses); });
   if (of_a_class) return std::nullopt;
   try {
     const Rehearsal rehearsal;

@@ -74,6 +74,8 @@ const char* whyNoData(const Tensor& t) {
     case WrapperKind::kNone:
       break;
   }
+  if (t.key_set().has(Functionality::PythonKernel) && !t.key_set().has(Functionality::Dense))
+    return "a tensor of a KernelClass: it has no data of its own; its class knows what it holds";
   if (t.is_meta()) return "a tensor on the meta device: it has a shape but no data";
   return wrapperKind(t.key_set()) == WrapperKind::kFake ? "a fake tensor: it has a shape but no data" : nullptr;
 }

@@ -21,7 +21,7 @@ Tensor selected(const Tensor& self, int64_t dim, int64_t index, int64_t position
 }
 
 Tensor sliced(const Tensor& self, int64_t dim, const Slice& slice) {
-  SHUNT_CHECK(slice.step() > 0, "step must be greater than zero, but got ", slice.step());
+  SHUNT_CHECK_VALUE(slice.step() > 0, "step must be greater than zero, but got ", slice.step());
   return self.slice(dim, slice.start(), slice.stop(), slice.step());
 }
 
@@ -158,7 +158,7 @@ void assign(Tensor to, const Tensor& value) { to.copy_(to.sizes() == value.sizes
 
 Slice::Slice(std::optional<int64_t> start, std::optional<int64_t> stop, std::optional<int64_t> step)
     : step_(step.value_or(1)) {
-  SHUNT_CHECK(step_ != 0, "slice step cannot be zero");
+  SHUNT_CHECK_VALUE(step_ != 0, "slice step cannot be zero");
   start_ = start.value_or(step_ < 0 ? INDEX_MAX : 0);
   stop_ = stop.value_or(step_ < 0 ? INDEX_MIN : INDEX_MAX);
 }

@@ -78,7 +78,7 @@ static std::vector<BadInput> indexCases() {
       {"index: range",
        {"index 3", "dimension 1", "size 3"},
        [](Bed& bed) { bed.a.index({"...", shunt::full({2}, 3, TensorOptions(kLong))}); }},
-      {"index: dtype", {"index", "long, byte or bool", "Float"}, [](Bed& bed) { bed.a.index({bed.a.clone()}); }},
+      {"index: dtype", {"index", "long, int, byte or bool", "Float"}, [](Bed& bed) { bed.a.index({bed.a.clone()}); }},
       {"index: too many", {"too many indices", "dimension 2", "3"}, [](Bed& bed) { bed.a.index({0, 0, 0}); }},
       {"index: shapes",
        {"shape mismatch", "[2], [3]"},

@@ -1,6 +1,7 @@
 // Python's signatures of operators, their doc strings and stubs.
 #include "tests/opgen/temporary_yaml.h"
 #include "tools/opgen/emitters/emit.h"
+#include "tools/opgen/model/aliases.h"
 #include "tools/opgen/model/python_signature.h"
 
 #include <shunt/core/error.h>
@@ -62,6 +63,56 @@ TEST(PythonSignature, WhatIsForShuntItselfIsLeftOut) {
   EXPECT_THAT(calls(pythonFunctions(m.dictionary), "_f"), IsEmpty());
 }
 
+TEST(PythonSignature, FunctionsOfAModuleStandThere) {
+  const Model m(
+      "- func: f(Tensor self) -> Tensor\n"
+      "- func: g(Tensor self) -> Tensor\n  python_module: nn\n  variants: function, inplace\n  elementwise: G\n");
+  EXPECT_EQ(pythonFunctions(m.dictionary).size(), 1u);
+  EXPECT_THAT(calls(pythonFunctions(m.dictionary, "nn"), "g"), ElementsAre("g(input) -> Tensor"));
+  EXPECT_THAT(calls(pythonFunctions(m.dictionary, "nn"), "g_"), ElementsAre("g_(input) -> Tensor"));
+  EXPECT_THAT(calls(pythonMethods(m.dictionary), "g_"), IsEmpty());
+}
+
+TEST(PythonSignature, AnAliasHasTheSignaturesOfItsOperator) {
+  Model m(
+      "- func: f.Tensor(Tensor self, Tensor other) -> Tensor\n  variants: function, method, inplace\n"
+      "  elementwise: F\n");
+  readAliases(m.files.write("aliases.yaml", "- {name: h, of: f}\n"), m.dictionary);
+  EXPECT_THAT(calls(pythonFunctions(m.dictionary), "h"), ElementsAre("h(input, other) -> Tensor"));
+  EXPECT_THAT(calls(pythonMethods(m.dictionary), "h_"), ElementsAre("h_(other) -> Tensor"));
+  const auto literals = pythonDocLiterals(m.dictionary, {{"f", "Does it."}}, pythonFunctions(m.dictionary));
+  EXPECT_THAT(literals.at("h"), HasSubstr("Another name of f()."));
+  EXPECT_THAT(literals.at("h"), HasSubstr("Does it."));
+}
+
+struct BadAliases {
+  const char* name;
+  const char* text;
+  const char* message;
+};
+class BadAliasesTest : public testing::TestWithParam<BadAliases> {};
+
+TEST_P(BadAliasesTest, AreRefusedWithTheirPlace) {
+  Model m("- func: f(Tensor self) -> Tensor\n- func: g(Tensor self) -> Tensor\n");
+  try {
+    readAliases(m.files.write("aliases.yaml", GetParam().text), m.dictionary);
+    FAIL() << "no error";
+  } catch (const shunt::Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("aliases.yaml:"));
+    EXPECT_THAT(e.what(), HasSubstr(GetParam().message));
+  }
+}
+
+const BadAliases kBadAliases[] = {
+    {"UnknownOperator", "- {name: h, of: k}\n", "no operator 'k'"},
+    {"NameOfAnOperator", "- {name: g, of: f}\n", "'g' is taken"},
+    {"Twice", "- {name: h, of: f}\n- {name: h, of: g}\n", "'h' is taken"},
+    {"NoOperator", "- {name: h}\n", "has 'name' and 'of'"},
+    {"UnknownKey", "- {name: h, of: f, doc: a}\n", "unknown key 'doc'"},
+};
+INSTANTIATE_TEST_SUITE_P(PythonAliases, BadAliasesTest, testing::ValuesIn(kBadAliases),
+                         [](const testing::TestParamInfo<BadAliases>& info) { return info.param.name; });
+
 std::string stubOf(const Model& m, const Docs& docs) {
   const TemporaryYaml folder;
   emitPythonStubs(m.dictionary, docs, Output(folder.directory()));
@@ -76,7 +127,7 @@ TEST(PythonDocs, SignaturesComeBeforeTheText) {
       "- func: f.Scalar(Tensor self, Scalar other) -> Tensor\n  elementwise: F\n"
       "- func: g(Tensor self) -> Tensor\n");
   const Docs docs = {{"f", "Does it.\n\n>>> shunt.f()"}};
-  const auto functions = pythonDocLiterals(m.dictionary, docs, false);
+  const auto functions = pythonDocLiterals(m.dictionary, docs, pythonFunctions(m.dictionary));
   EXPECT_EQ(
       functions.at("f"),
       "\n    \"f(input, other) -> Tensor\\n\"\n    \"\\n\"\n    \"Does it.\\n\"\n    \"\\n\"\n    \">>> shunt.f()\"");

@@ -32,7 +32,7 @@ const KnownDifference* KnownDifferences::covers(const Case& c, const std::string
 const KnownDifference* KnownDifferences::coversText(const std::string& code, const std::string& what,
                                                     const std::string& detail) const {
   for (const KnownDifference& k : lines_) {
-    if (code.find(k.op) == std::string::npos && k.op != "*") continue;
+    if (!containsParts(code, k.op)) continue;
     if (!anyGlobMatches(k.what, what) || !containsParts(detail, k.message)) continue;
     ++k.hits[code];
     return &k;

@@ -122,6 +122,8 @@ TEST(ShapeErrors, CopiesAndJoins) {
        "input types can't be cast to the desired output type Long"},
       {"cat out overlap", [&] { shunt::cat_out(t, {t, t}); },
        "the input tensors cannot refer to any of the output memory locations"},
+      {"cat out is an empty input", [&] { Tensor none = iota({0}); shunt::cat_out(none, {none, t}); },
+       "the input tensors cannot refer to any of the output memory locations"},
       {"stack nothing", [&] { shunt::stack(TensorList()); }, "stack expects a non-empty TensorList"},
       {"stack sizes", [&] { shunt::stack({t, iota({2, 2})}); },
        "stack expects each tensor to be equal size, but got [2, 3] at entry 0 and [2, 2] at entry 1"},
@@ -143,6 +145,42 @@ TEST(ShapeErrors, CopiesAndJoins) {
   });
   EXPECT_EQ(testing::valuesOf(t), testing::counted(6));
   EXPECT_EQ(testing::valuesOf(longs), testing::counted(4));
+}
+
+/// The class of what `f` throws.
+template <class F>
+std::string kindOf(F&& f) {
+  try {
+    f();
+  } catch (const IndexError&) {
+    return "IndexError";
+  } catch (const ValueError&) {
+    return "ValueError";
+  } catch (const TypeError&) {
+    return "TypeError";
+  } catch (const Error&) {
+    return "Error";
+  }
+  return "none";
+}
+
+TEST(ShapeErrors, AreOfPyTorchsKinds) {
+  const Tensor t = shunt::ones({2, 3}), scalar = shunt::ones({});
+  const Tensor at = shunt::full({1, 1}, 5, kLong), five = shunt::full({1}, 5, kLong);
+  EXPECT_EQ(kindOf([] { shunt::cat({}); }), "ValueError");
+  EXPECT_EQ(kindOf([&] { t.gather(0, at); }), "Error");
+  EXPECT_EQ(kindOf([&] { t.scatter(0, at, 1.); }), "Error");
+  EXPECT_EQ(kindOf([&] { t.index_select(0, five); }), "IndexError");
+  EXPECT_EQ(kindOf([&] { t.index_add(0, five, shunt::ones({1, 3})); }), "Error");
+  EXPECT_EQ(kindOf([&] { shunt::ones({3}).index_add(0, five, shunt::ones({1})); }), "IndexError");
+  EXPECT_EQ(kindOf([&] { scalar.slice(0); }), "IndexError");
+  EXPECT_EQ(kindOf([&] { t.slice(0, 0, 1, 0); }), "Error");
+  EXPECT_EQ(kindOf([&] { t.index({indexing::Slice(std::nullopt, std::nullopt, -1)}); }), "ValueError");
+  EXPECT_EQ(kindOf([] { indexing::Slice(0, 1, 0); }), "ValueError");
+  EXPECT_EQ(kindOf([] { shunt::arange(0, 5, 0); }), "Error");
+  EXPECT_EQ(kindOf([] { shunt::arange(0, 5, 0.5, kLong); }), "ValueError");
+  EXPECT_EQ(kindOf([&] { shunt::nll_loss_nd(t, shunt::zeros({1}, kLong)); }), "ValueError");
+  EXPECT_EQ(kindOf([&] { shunt::nll_loss_nd(scalar, shunt::zeros({}, kLong)); }), "ValueError");
 }
 
 TEST(ShapeErrors, OutOfRangeIsAnIndexError) {

@@ -6,13 +6,11 @@ import re
 from pathlib import Path
 
 import torch
-from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
+from torch.utils._pytree import tree_flatten
 
 import shunt_torch
+from copying import ALL, copy_of, set_seed, tensors_of  # noqa: F401  for judges
 
-ALL = os.environ.get("SHUNT_TEST_LONG") == "1"  # all samples, not only those that were drawn
-# torch.manual_seed() looks for other devices, too, which takes 6 ms.
-set_seed = torch.default_generator.manual_seed
 REFUSALS = json.loads(Path(__file__).with_name("refusals.json").read_text())
 
 
@@ -28,38 +26,6 @@ def check_refusals(judge, entry, reasons):
         assert not set(found) - set(listed), "refusals.json doesn't have these"
     else:
         assert found == REFUSALS[judge].get(entry, []), "refusals.json says otherwise"
-
-
-def tensors_of(tree):
-    return [x for x in tree_leaves(tree) if isinstance(x, torch.Tensor)]
-
-
-def copy_of(tree):
-    """Equal inputs in memory of their own. What shares a storage in one shares its copy in the other."""
-    storages, tensors = {}, {}
-
-    def copied(x):
-        if not isinstance(x, torch.Tensor):
-            return x
-        if id(x) not in tensors:
-            tensors[id(x)] = _copy_of_tensor(x, storages)
-        return tensors[id(x)]
-
-    return tree_map(copied, tree)
-
-
-def _copy_of_tensor(x, storages):
-    if x.layout is not torch.strided:
-        return x.detach().clone().requires_grad_(x.requires_grad)
-    storage = x.untyped_storage()
-    if storage._cdata not in storages:
-        storages[storage._cdata] = storage.clone()
-    out = torch.empty(0, dtype=x.dtype).set_(storages[storage._cdata], x.storage_offset(), x.shape, x.stride())
-    if x.is_neg():
-        out = out._neg_view()
-    if x.is_conj():
-        out = out.conj()
-    return out.detach().requires_grad_(x.requires_grad)
 
 
 def difference(ours, theirs, path="result", versions=False):

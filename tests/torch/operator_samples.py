@@ -1,4 +1,4 @@
-"""PyTorch's table of operators as the judges of capture take it: entries, drawn samples, and steps on them."""
+"""PyTorch's table of operators as judges take it: entries, drawn samples, and steps on them."""
 
 import itertools
 import operator
@@ -9,12 +9,12 @@ import torch
 import torch.testing._internal.common_methods_invocations as methods
 from torch.utils._pytree import tree_leaves
 
-import judging
+import copying
 
 # It seeds the generator inside of operators that draw; here the generator is set before each call.
 methods.wrapper_set_seed = lambda op, *args, **kwargs: op(*args, **kwargs)
 
-_SAMPLES = 400 if judging.ALL else 50  # that are looked at of an entry
+_SAMPLES = 400 if copying.ALL else 50  # that are looked at of an entry
 # Slots of C classes that no recorder can put anything before; the syntax that calls them is what is tested.
 _SYNTAX = {"__getitem__": operator.getitem}
 
@@ -40,17 +40,20 @@ def function_of(op):
     return _SYNTAX.get(op.name, op.op)
 
 
-def samples_of(op, seed):
-    judging.set_seed(seed)
+def samples_of(op, seed, dtype=None, requires_grad=None):
+    """An entry's samples, by default of the dtype that is judged first, requiring grad where that is possible."""
+    dtype = dtype_of(op) if dtype is None else dtype
+    requires_grad = is_differentiable(op) if requires_grad is None else requires_grad
+    copying.set_seed(seed)
     random.seed(seed)
     numpy.random.seed(seed)
-    samples = op.sample_inputs("cpu", dtype_of(op), requires_grad=is_differentiable(op), set_seed=False)
+    samples = op.sample_inputs("cpu", dtype, requires_grad=requires_grad, set_seed=False)
     return list(itertools.islice(samples, _SAMPLES))
 
 
 def drawn(name, samples, count=2):
     """Which of an entry's samples are judged."""
-    return range(len(samples)) if judging.ALL else sorted(random.Random(name).sample(range(len(samples)), min(count, len(samples))))
+    return range(len(samples)) if copying.ALL else sorted(random.Random(name).sample(range(len(samples)), min(count, len(samples))))
 
 
 def inputs_of(sample):
@@ -73,8 +76,8 @@ def gradients(function, chosen):
 
 
 def _cotangents(function, chosen, args, kwargs, seed):
-    args, kwargs = judging.copy_of((args, kwargs))
-    out = [t for t in judging.tensors_of(chosen(function(*args, **kwargs))) if t.requires_grad]
+    args, kwargs = copying.copy_of((args, kwargs))
+    out = [t for t in copying.tensors_of(chosen(function(*args, **kwargs))) if t.requires_grad]
     generator = torch.Generator().manual_seed(seed)
     return [torch.randn(t.shape, dtype=t.dtype, generator=generator) for t in out]
 
@@ -90,7 +93,7 @@ def step_and_calls(make, function, samples):
             if make is gradients and not cotangents:
                 return None
             calls.append((args, kwargs, cotangents))
-            step(*judging.copy_of(calls[-1]))
+            step(*copying.copy_of(calls[-1]))
     except (RuntimeError, TypeError, ValueError, NotImplementedError, IndexError):
         return None
     return step, calls

@@ -3,6 +3,7 @@
 //   opgen --yaml-dir <dir> --out <dir>      headers and sources
 //   opgen --yaml-dir <dir> --docs <file>    the table of operators
 #include "tools/opgen/emitters/emit.h"
+#include "tools/opgen/model/aliases.h"
 #include "tools/opgen/model/dictionary.h"
 #include "tools/opgen/model/yaml_files.h"
 
@@ -39,6 +40,7 @@ void run(const Options& options) {
   using namespace opgen;
   const YamlFiles files = findYamlFiles(options.yaml_dir);
   Dictionary dictionary = readDictionary(files.operators);
+  readAliases(files.aliases, dictionary);
   const Derivatives derivatives = readDerivatives(files.derivatives, dictionary);
   const std::vector<AutocastRule> rules = readAutocast(files.autocast, dictionary);
   const BatchRules batching = readBatching(files.batching, dictionary);

@@ -101,7 +101,11 @@ PyObject* callMethod(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObje
 }
 
 /// The module's functions and the type's methods, generated; each ends with an entry without a name.
-extern PyMethodDef generated_functions[];
 extern PyMethodDef generated_methods[];
+struct ModuleFunctions {
+  const char* name;  // of a module in shunt._C: _functions, _nn; null at the end
+  PyMethodDef* functions;
+};
+extern const ModuleFunctions generated_modules[];
 
 }  // namespace shunt::python

@@ -79,7 +79,8 @@ const char* whyNotWith(const Tensor& t, bool links_history) {
   constexpr DispatchKeySet kWrappers =
       DispatchKeySet::of(Functionality::Python) | DispatchKeySet::of(Functionality::Functionalize) |
       DispatchKeySet::of(Functionality::Batched) | DispatchKeySet::of(Functionality::Tracer) |
-      DispatchKeySet::of(Functionality::Fake) | DispatchKeySet::of(Functionality::TransformBack);
+      DispatchKeySet::of(Functionality::Fake) | DispatchKeySet::of(Functionality::TransformBack) |
+      DispatchKeySet::of(Functionality::PythonKernel);
   if (t.key_set().hasAny(kWrappers)) return "a tensor is a wrapper, or fake";
   // Steps that do without their operators know no kernels for other keys than these.
   const DispatchKeySet keys = DispatchKeySet::fromRaw(keysThatMatter(t));

@@ -7,6 +7,7 @@
 #include "tools/opgen/model/derivatives.h"
 #include "tools/opgen/model/docs.h"
 #include "tools/opgen/model/operator.h"
+#include "tools/opgen/model/python_signature.h"
 
 #include <map>
 #include <string>
@@ -59,8 +60,9 @@ std::string operatorTable(const Dictionary& dictionary, const std::vector<Autoca
 
 /// `redispatch(ks & <mask>, args...)` of the operator as an expression.
 std::string redispatchCall(const OperatorDef& op, const std::string& keyset);
-/// Doc strings for Python by name, as C++ literals: the signatures of functions, or of methods, then the text.
-std::map<std::string, std::string> pythonDocLiterals(const Dictionary& dictionary, const Docs& docs, bool methods);
+/// Doc strings for Python by name, as C++ literals: these signatures, then the text.
+std::map<std::string, std::string> pythonDocLiterals(const Dictionary& dictionary, const Docs& docs,
+                                                     const PythonSignatures& all);
 /// Explicit instantiation of the table entry's code for a kernel, so that it lies beside the kernel in the bitcode.
 std::string instantiateKernel(const Registration& registration);
 

@@ -28,6 +28,9 @@ namespace shunt::python {
 struct Name {
   std::string name;
   std::vector<const OperatorDef*> overloads;
+  std::string module;
+  size_t first = 0;  // the overloads' place in the table
+  bool is_alias = false;
 };
 
 /// A tensor of no dimensions may stand for a number, so forms that take tensors come before those that take numbers; a
@@ -39,13 +42,35 @@ std::pair<bool, ptrdiff_t> placeOf(const OperatorDef& op) {
           })};
 }
 
+void setPlaces(std::vector<Name>& names) {
+  size_t first = 0;
+  for (Name& n : names) {
+    n.first = first;
+    first += n.overloads.size();
+  }
+}
+
+/// An alias has the overloads of its operator, which stand in the table once.
+void addAliases(const Dictionary& dictionary, std::vector<Name>& names) {
+  for (const PythonAlias& alias : dictionary.aliases) {
+    const auto of = std::find_if(names.begin(), names.end(), [&](const Name& n) { return n.name == alias.of; });
+    if (of == names.end()) continue;
+    Name name = *of;
+    name.name = alias.name;
+    name.is_alias = true;
+    names.push_back(std::move(name));
+  }
+}
+
 std::vector<Name> namesOf(const Dictionary& dictionary) {
   std::vector<Name> names;
   std::map<std::string, size_t> places;
   for (const OperatorDef& op : dictionary.operators) {
     if (!op.function && !op.method) continue;
     const auto [at, is_new] = places.try_emplace(op.name(), names.size());
-    if (is_new) names.push_back({op.name(), {}});
+    if (is_new) names.push_back({op.name(), {}, op.python_module});
+    if (names[at->second].module != op.python_module)
+      fail(op.place, "overloads of '" + op.name() + "' are of several modules of Python");
     names[at->second].overloads.push_back(&op);
   }
   for (Name& n : names) {
@@ -57,6 +82,8 @@ std::vector<Name> namesOf(const Dictionary& dictionary) {
     n.overloads.clear();
     for (const auto& [place, op] : ordered) n.overloads.push_back(op);
   }
+  setPlaces(names);
+  addAliases(dictionary, names);
   return names;
 }
 
@@ -65,10 +92,28 @@ std::string calledAs(const OperatorDef& op) {
   return function && op.method ? "kFunction | kMethod" : function ? "kFunction" : "kMethod";
 }
 
+/// The form that takes a tensor where this one takes a number, as who looks at a call sees it. Where C++ calls the form
+/// with out= instead of the one in place, that one.
+const OperatorDef* tensorFormOf(const OperatorDef& op, const Name& name) {
+  if (!op.hasTensorForm()) return nullptr;
+  if (op.tensor_form.op->form != Form::kOut || op.form == Form::kOut) return op.tensor_form.op;
+  const auto fits = [&](const OperatorDef* other) {
+    const auto &a = op.arguments(), &b = other->arguments();
+    return other->form == op.form && other != &op && a.size() == b.size() &&
+           std::equal(a.begin(), a.end(), b.begin(), [](const Argument& x, const Argument& y) {
+             return x.name == y.name && (x.type.kind == y.type.kind || y.type.kind == shunt::TypeKind::Tensor);
+           });
+  };
+  const auto found = std::find_if(name.overloads.begin(), name.overloads.end(), fits);
+  return found == name.overloads.end() ? nullptr : *found;
+}
+
 /// Where the arguments of the tensor's form stand in the number's: "0, 1, 2".
-std::string tensorArguments(const OperatorDef& op) {
+std::string tensorArguments(const OperatorDef& op, const OperatorDef& form) {
+  const bool is_given = &form == op.tensor_form.op;
   std::vector<std::string> places;
-  for (const std::string& name : op.tensor_form.arguments) {
+  for (size_t i = 0; i < form.arguments().size(); ++i) {
+    const std::string& name = is_given ? op.tensor_form.arguments[i] : form.arguments()[i].name;
     const auto& arguments = op.arguments();
     const auto found =
         std::find_if(arguments.begin(), arguments.end(), [&](const Argument& a) { return a.name == name; });
@@ -82,38 +127,37 @@ std::string overloadTable(const std::vector<Name>& names) {
   for (const Name& n : names)
     for (const OperatorDef* op : n.overloads) index.emplace(op, index.size());
   std::string arguments, rows;
-  for (const Name& n : names)
+  for (const Name& n : names) {
+    if (n.is_alias) continue;
     for (const OperatorDef* op : n.overloads) {
-      const auto form = op->hasTensorForm() ? index.find(op->tensor_form.op) : index.end();
+      const auto form = index.find(tensorFormOf(*op, n));
       const bool has_form = form != index.end();
       if (has_form)
         arguments +=
-            fmt::format("constexpr int8_t kTensorArgumentsOf_{}[] = {{{}}};\n", op->cpp_name, tensorArguments(*op));
+            fmt::format("constexpr int8_t kTensorArgumentsOf_{}[] = {{{}}};\n", op->cpp_name, tensorArguments(*op, *form->first));
       rows += fmt::format(
           "    {{&ops::{0}::symbol, reinterpret_cast<void*>(&ops::{0}::call), &Invoker<ops::{0}::Schema>::run, {1}, "
           "{2}, {3}}},\n",
           op->cpp_name, calledAs(*op), has_form ? static_cast<int64_t>(form->second) : -1,
           has_form ? "kTensorArgumentsOf_" + op->cpp_name : "nullptr");
     }
+  }
   return arguments + "\nconst OverloadSource overload_sources[] = {\n" + rows + "};\n";
 }
 
 std::string entryTable(const std::vector<Name>& names) {
   std::string text = "\nconst EntrySource entry_sources[] = {\n";
-  size_t first = 0;
-  for (const Name& n : names) {
-    text += fmt::format("    {{{}, {}, {}}},\n", quoted(n.name), first, n.overloads.size());
-    first += n.overloads.size();
-  }
+  for (const Name& n : names) text += fmt::format("    {{{}, {}, {}}},\n", quoted(n.name), n.first, n.overloads.size());
   return text + fmt::format("}};\nconst size_t num_entries = {};\n", names.size());
 }
 
-/// `table[] = {{"add", ...}, ...}` of the names that are called so.
-std::string methodTable(const std::vector<Name>& names, const char* table, const char* entry_point, bool methods,
-                        const std::map<std::string, std::string>& docs) {
+/// `table[] = {{"add", ...}, ...}` of the module's names that are called so.
+std::string methodTable(const std::vector<Name>& names, const std::string& table, const std::string& module,
+                        const char* entry_point, bool methods, const std::map<std::string, std::string>& docs) {
   std::string text = fmt::format("\nPyMethodDef {}[] = {{\n", table);
   for (size_t i = 0; i < names.size(); ++i) {
     const auto& all = names[i].overloads;
+    if (names[i].module != module) continue;
     if (!std::any_of(all.begin(), all.end(), [&](const OperatorDef* op) {
           // The out= forms of a method are no reason for a function: shunt.repeat.
           return methods ? op->method : op->function && (op->form != Form::kOut || op->functional == nullptr);
@@ -146,16 +190,30 @@ std::string emitInstances(const std::vector<Name>& names, const Output& out) {
   return declarations;
 }
 
+/// The functions of the package and of its modules.
+std::string functionTables(const Dictionary& dictionary, const Docs& docs, const std::vector<Name>& names) {
+  std::set<std::string> modules;
+  for (const Name& n : names) modules.insert(n.module);
+  std::string text, list;
+  for (const std::string& module : modules) {
+    const std::string table = "generated_functions" + (module.empty() ? "" : "_" + module);
+    text += methodTable(names, table, module, "callFunction", false,
+                        pythonDocLiterals(dictionary, docs, pythonFunctions(dictionary, module)));
+    list += fmt::format("    {{{}, {}}},\n", quoted(module.empty() ? "_functions" : "_" + module), table);
+  }
+  return text + "\nconst ModuleFunctions generated_modules[] = {\n" + list + "    {},\n};\n";
+}
+
 }  // namespace
 
 void emitPython(const Dictionary& dictionary, const Docs& docs, const Output& out) {
   const std::vector<Name> names = namesOf(dictionary);
-  out.write(
-      "generated/python/table.cpp",
-      std::string(kBanner) + kTableHead + emitInstances(names, out) + "\n" + overloadTable(names) + entryTable(names) +
-          methodTable(names, "generated_functions", "callFunction", false, pythonDocLiterals(dictionary, docs, false)) +
-          methodTable(names, "generated_methods", "callMethod", true, pythonDocLiterals(dictionary, docs, true)) +
-          "\n}  // namespace shunt::python\n");
+  out.write("generated/python/table.cpp",
+            std::string(kBanner) + kTableHead + emitInstances(names, out) + "\n" + overloadTable(names) +
+                entryTable(names) + functionTables(dictionary, docs, names) +
+                methodTable(names, "generated_methods", "", "callMethod", true,
+                            pythonDocLiterals(dictionary, docs, pythonMethods(dictionary))) +
+                "\n}  // namespace shunt::python\n");
 }
 
 }  // namespace opgen

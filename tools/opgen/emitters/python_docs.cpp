@@ -33,17 +33,24 @@ std::string textOf(const Docs& docs, const std::string& name) {
   return known ? "\n\nThe in-place form of " + functional + "(): writes the result to the tensor, and returns it." : "";
 }
 
+std::string textOfAlias(const Dictionary& dictionary, const Docs& docs, const std::string& name) {
+  for (const PythonAlias& alias : dictionary.aliases)
+    if (alias.name == name) return "\n\nAnother name of " + alias.of + "()." + textOf(docs, alias.of);
+  return textOf(docs, name);
+}
+
 }  // namespace
 
-std::map<std::string, std::string> pythonDocLiterals(const Dictionary& dictionary, const Docs& docs, bool methods) {
+std::map<std::string, std::string> pythonDocLiterals(const Dictionary& dictionary, const Docs& docs,
+                                                     const PythonSignatures& all) {
   std::map<std::string, std::string> literals;
-  for (const auto& [name, signatures] : methods ? pythonMethods(dictionary) : pythonFunctions(dictionary)) {
+  for (const auto& [name, signatures] : all) {
     std::vector<std::string> lines;
     for (const PythonSignature& s : signatures) {
       std::string line = pythonCall(name, s);  // overloads may differ in types only
       if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
     }
-    literals[name] = literal(join(lines, "\n") + textOf(docs, name));
+    literals[name] = literal(join(lines, "\n") + textOfAlias(dictionary, docs, name));
   }
   return literals;
 }

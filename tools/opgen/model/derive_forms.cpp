@@ -41,6 +41,7 @@ OperatorDef derive(const OperatorDef& functional, FunctionSchema schema, Form fo
   op.cpp_name = structName(op);
   op.device_check = functional.device_check;
   op.manual_cpp_binding = functional.manual_cpp_binding;
+  op.python_module = functional.python_module;
   op.tags = functional.tags;
   op.functional = &functional;
   return op;

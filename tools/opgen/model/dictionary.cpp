@@ -30,6 +30,7 @@ const std::vector<std::string> kEntryKeys = {"func",
                                              "out",
                                              "device_check",
                                              "manual_cpp_binding",
+                                             "python_module",
                                              "cpp_no_default_args",
                                              "tags"};
 
@@ -205,6 +206,7 @@ OperatorDef readEntry(const YamlFile& file, const YAML::Node& entry) {
       fail(file.placeOf(entry["device_check"]), "the only value of 'device_check' is NoCheck");
     op.device_check = false;
   }
+  if (entry["python_module"]) op.python_module = file.text(entry["python_module"], "python_module");
   if (entry["manual_cpp_binding"])
     op.manual_cpp_binding = file.boolean(entry["manual_cpp_binding"], "manual_cpp_binding");
   if (const YAML::Node names = entry["cpp_no_default_args"]) {

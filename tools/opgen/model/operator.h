@@ -55,6 +55,8 @@ struct OperatorDef {
   std::vector<std::string> accumulators;  // the same
   bool function = true;
   bool method = false;
+  /// The module of Python's package whose function it is: "nn" is nn.functional's, "" the package.
+  std::string python_module;
   bool manual_cpp_binding = false;
   bool device_check = true;
   std::vector<std::string> tags;
@@ -88,8 +90,15 @@ struct OperatorDef {
   bool returnsTensors() const;
 };
 
+/// Another name of an operator in Python, with all its overloads.
+struct PythonAlias {
+  std::string name;
+  std::string of;  // an operator's name
+};
+
 struct Dictionary {
   std::deque<OperatorDef> operators;  // in the file's order, derived forms after their functional one
+  std::vector<PythonAlias> aliases;
 
   OperatorDef* find(const std::string& name, const std::string& overload);
   const OperatorDef* find(const std::string& name, const std::string& overload) const {

@@ -136,14 +136,17 @@ bool isPublic(const OperatorDef& op) {
   return !name.starts_with("_") && !name.ends_with("_backward") && name.find("_backward_") == std::string::npos;
 }
 
-PythonSignatures collect(const Dictionary& dictionary, bool function) {
+PythonSignatures collect(const Dictionary& dictionary, bool function, const std::string& module) {
   PythonSignatures all;
   for (const OperatorDef& op : dictionary.operators) {
     if (op.form == Form::kOut || !(function ? op.function : op.method) || !isPublic(op)) continue;
+    if (op.python_module != module) continue;
     std::vector<PythonSignature>& known = all[op.name()];
     for (PythonSignature& s : signaturesOf(dictionary, op, function))
       if (std::find(known.begin(), known.end(), s) == known.end()) known.push_back(std::move(s));
   }
+  for (const PythonAlias& alias : dictionary.aliases)
+    if (const auto found = all.find(alias.of); found != all.end()) all[alias.name] = found->second;
   return all;
 }
 
@@ -169,8 +172,10 @@ bool isPythonWord(const std::string& name) {
   return kWords.contains(name);
 }
 
-PythonSignatures pythonFunctions(const Dictionary& dictionary) { return collect(dictionary, true); }
-PythonSignatures pythonMethods(const Dictionary& dictionary) { return collect(dictionary, false); }
+PythonSignatures pythonFunctions(const Dictionary& dictionary, const std::string& module) {
+  return collect(dictionary, true, module);
+}
+PythonSignatures pythonMethods(const Dictionary& dictionary) { return collect(dictionary, false, ""); }
 
 std::string pythonCall(const std::string& name, const PythonSignature& signature) {
   std::vector<std::string> texts;

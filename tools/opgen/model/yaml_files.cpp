@@ -16,6 +16,8 @@ YamlFiles findYamlFiles(const std::string& folder) {
       files.autocast = entry.path().string();
     else if (name == "batching.yaml")
       files.batching = entry.path().string();
+    else if (name == "aliases.yaml")
+      files.aliases = entry.path().string();
     else if (name.ends_with("_derivatives.yaml"))
       files.derivatives.push_back(entry.path().string());
     else if (name.ends_with("_docs.yaml"))

@@ -12,6 +12,7 @@ struct YamlFiles {
   std::vector<std::string> docs;         // *_docs.yaml, none needed
   std::string autocast;                  // autocast.yaml
   std::string batching;                  // batching.yaml
+  std::string aliases;                   // aliases.yaml, none needed
 };
 
 /// Paths in the order of their names. Fails when another kind is missing.

@@ -1,0 +1,99 @@
+"""Linear maps and convolutions."""
+
+from shunt.nn.functional._common import numbers, ops
+
+
+def linear(input, weight, bias=None, *, out=None):
+    """input @ weight.T + bias. Shapes: (..., in), (out, in), (out) to (..., out)."""
+    return ops.linear(input, weight, bias) if out is None else ops.linear(input, weight, bias, out=out)
+
+
+def bilinear(input1, input2, weight, bias=None):
+    """x1 @ weight[k] @ x2 + bias[k] for each k. Shapes: (..., in1), (..., in2), (out, in1, in2), (out) to (..., out)."""
+    if input1.dim() != input2.dim() or input1.shape[:-1] != input2.shape[:-1]:
+        raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {input1.shape} and {input2.shape}")
+    if weight.size(1) != input1.size(-1) or weight.size(2) != input2.size(-1):
+        raise RuntimeError(f"bilinear(): weight of size {weight.shape} doesn't fit inputs of {input1.size(-1)} and "
+                           f"{input2.size(-1)} features")
+    result = ops.einsum("...i,kij,...j->...k", [input1, weight, input2])
+    return result if bias is None else result + bias
+
+
+def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """The cross-correlation of signals with kernels. Shapes: (N, C, L) or (C, L), weight (out, C / groups, K), bias (out).
+
+    `padding` is how many zeros are put at both ends, "valid" for none, or "same" for as many as keep the length (stride 1).
+    """
+    return ops.conv1d(input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """The cross-correlation of images with kernels. Shapes: (N, C, H, W) or (C, H, W), weight (out, C / groups, KH, KW), bias (out).
+
+    `padding` is how many zeros are put at all ends, "valid" for none, or "same" for as many as keep the sizes (stride 1).
+    """
+    return ops.conv2d(input, weight, bias, stride, padding, dilation, groups)
+
+
+def _batched(input, dims, name):
+    if input.dim() not in (dims + 1, dims + 2):
+        raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got input of size: "
+                           f"{list(input.shape)}")
+    return (input, True) if input.dim() == dims + 2 else (input.unsqueeze(0), False)
+
+
+def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """The cross-correlation of volumes with kernels. Shapes: (N, C, D, H, W) or (C, D, H, W), weight (out, C / groups, KD, KH, KW).
+
+    A sum of convolutions of images, one for each plane of the kernel.
+    """
+    input, batched = _batched(input, 3, "conv3d")
+    if bias is not None and bias.dtype is not input.dtype:
+        raise RuntimeError(f"Input type ({input.dtype}) and bias type ({bias.dtype}) should be the same")
+    strides, dilations = numbers(stride, 3, "stride"), numbers(dilation, 3, "dilation")
+    if isinstance(padding, str):
+        if padding not in ("valid", "same"):
+            raise RuntimeError(f"Invalid padding string: '{padding}'")
+        if padding == "same" and strides != (1, 1, 1):
+            raise RuntimeError("padding='same' is not supported for strided convolutions")
+        total = [d * (k - 1) if padding == "same" else 0 for d, k in zip(dilations, weight.shape[2:])]
+    else:
+        total = [2 * p for p in numbers(padding, 3, "padding")]
+    from shunt.nn.functional.padding import pad
+    if any(total):
+        input = pad(input, [side for t in reversed(total) for side in (t // 2, t - t // 2)])
+    (n, _, depth), planes = input.shape[:3], weight.size(2)
+    length = (depth - dilations[0] * (planes - 1) - 1) // strides[0] + 1
+    if length <= 0:
+        raise RuntimeError(f"Calculated padded input size per channel: {tuple(input.shape[2:])}. Kernel size: {tuple(weight.shape[2:])}. "
+                           "Kernel size can't be greater than actual input size")
+    result = None
+    for k in range(planes):
+        start = k * dilations[0]
+        chosen = ops.slice(input, 2, start, start + strides[0] * (length - 1) + 1, strides[0])
+        images = chosen.transpose(1, 2).reshape((n * length, chosen.size(1), *chosen.shape[3:]))
+        part = ops.conv2d(images, weight.select(2, k), None, strides[1:], 0, dilations[1:], groups)
+        result = part if result is None else result + part
+    result = result.reshape((n, length, *result.shape[1:])).transpose(1, 2)
+    if bias is not None:
+        result = result + bias.reshape((-1, 1, 1, 1))
+    result = result.contiguous()
+    return result if batched else result.squeeze(0)
+
+
+def _transposed(dims, name, input, weight, bias, stride, padding, output_padding, groups, dilation):
+    input, batched = _batched(input, dims, name)
+    result = ops.convolution(input, weight, bias, numbers(stride, dims, "stride"), numbers(padding, dims, "padding"),
+                             numbers(dilation, dims, "dilation"), True, numbers(output_padding, dims, "output_padding"), groups)
+    return result if batched else result.squeeze(0)
+
+
+def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """The gradient of conv1d with respect to its input, as an operator. Shapes: (N, C, L) or (C, L), weight (C, out / groups, K)."""
+    return _transposed(1, "conv_transpose1d", input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """The gradient of conv2d with respect to its input, as an operator. Shapes: (N, C, H, W) or (C, H, W), weight (C, out / groups, KH,
+    KW)."""
+    return _transposed(2, "conv_transpose2d", input, weight, bias, stride, padding, output_padding, groups, dilation)

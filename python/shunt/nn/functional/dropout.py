@@ -1,0 +1,90 @@
+"""Dropout: elements, or whole channels, that are zeroed at random in training."""
+
+from shunt.nn.functional._common import ops
+
+
+def _check(p):
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _kept(input, shape, p):
+    """Ones with probability 1 - p, else zeros."""
+    return input.new_empty(shape).bernoulli_(1 - p)
+
+
+def dropout(input, p=0.5, training=True, inplace=False):
+    """In training each element is zeroed with probability `p`, and the others divided by 1 - p. ValueError for p outside [0, 1]."""
+    _check(p)
+    result = ops.dropout(input, p, training)
+    return input.copy_(result) if inplace else result
+
+
+def _features(input):
+    if input.dim() < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return (*input.shape[:2], *(1,) * (input.dim() - 2))
+
+
+def _feature_dropout(input, p, training, inplace):
+    if p == 0 or not training or input.numel() == 0:
+        return input
+    noise = _kept(input, _features(input), p)
+    result = input * (noise if p == 1 else noise / (1 - p))
+    return input.copy_(result) if inplace else result
+
+
+def dropout1d(input, p=0.5, training=True, inplace=False):
+    """dropout of whole channels of signals. Shape (N, C, L) or (C, L)."""
+    _check(p)
+    if input.dim() not in (2, 3):
+        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that dropout1d exists to "
+                           "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch "
+                           "dimension (i.e. 2D or 3D inputs).")
+    if input.dim() == 2:
+        return _feature_dropout(input.unsqueeze(0), p, training, inplace).squeeze(0)
+    return _feature_dropout(input, p, training, inplace)
+
+
+def dropout2d(input, p=0.5, training=True, inplace=False):
+    """dropout of whole channels of images. Shape (N, C, H, W)."""
+    _check(p)
+    return _feature_dropout(input, p, training, inplace)
+
+
+def dropout3d(input, p=0.5, training=True, inplace=False):
+    """dropout of whole channels of volumes. Shape (N, C, D, H, W) or (C, D, H, W)."""
+    _check(p)
+    if input.dim() == 4:
+        return _feature_dropout(input.unsqueeze(0), p, training, inplace).squeeze(0)
+    return _feature_dropout(input, p, training, inplace)
+
+
+# What selu tends to where its input is very negative.
+_NEGATIVE = -1.7580993408473766
+
+
+def _alpha_dropout(input, shape, p, inplace):
+    if p == 1:
+        result = input * 0
+    else:
+        kept = _kept(input, shape, p)
+        scale = (1 / ((1 - p) * (1 + p * _NEGATIVE**2))) ** 0.5
+        result = (input * kept + (1 - kept) * _NEGATIVE) * scale - scale * _NEGATIVE * p
+    return input.copy_(result) if inplace else result
+
+
+def alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """dropout that keeps mean 0 and variance 1 (Klambauer et al. 2017), for selu."""
+    _check(p)
+    if p == 0 or not training or input.numel() == 0:
+        return input
+    return _alpha_dropout(input, input.shape, p, inplace)
+
+
+def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """alpha_dropout of whole channels."""
+    _check(p)
+    if p == 0 or not training or input.numel() == 0:
+        return input
+    return _alpha_dropout(input, _features(input), p, inplace)

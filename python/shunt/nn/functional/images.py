@@ -1,0 +1,242 @@
+"""Rearranged and resampled images: pixel_shuffle, unfold, interpolate."""
+
+import math
+
+from shunt.nn.functional._common import numbers, ops
+
+
+def pixel_shuffle(input, upscale_factor):
+    """r * r channels as one of r times the height and width. Shape (*, C * r^2, H, W) to (*, C, H * r, W * r)."""
+    r = upscale_factor
+    if input.dim() < 3:
+        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.dim()} dimension(s)")
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    lead, (c, h, w) = tuple(input.shape[:-3]), input.shape[-3:]
+    if c % (r * r):
+        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
+                           f"input.size(-3)={c} is not divisible by {r * r}")
+    x = input.reshape((*lead, c // (r * r), r, r, h, w))
+    n = len(lead)
+    x = x.permute((*range(n), n, n + 3, n + 1, n + 4, n + 2))
+    return x.reshape((*lead, c // (r * r), h * r, w * r))
+
+
+def pixel_unshuffle(input, downscale_factor):
+    """The inverse of pixel_shuffle. Shape (*, C, H * r, W * r) to (*, C * r^2, H, W)."""
+    r = downscale_factor
+    if input.dim() < 3:
+        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.dim()} dimension(s)")
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    lead, (c, h, w) = tuple(input.shape[:-3]), input.shape[-3:]
+    for name, size in (("height", h), ("width", w)):
+        if size % r:
+            raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but {size} is not divisible by {r}")
+    x = input.reshape((*lead, c, h // r, r, w // r, r))
+    n = len(lead)
+    x = x.permute((*range(n), n, n + 2, n + 4, n + 1, n + 3))
+    return x.reshape((*lead, c * r * r, h // r, w // r))
+
+
+def channel_shuffle(input, groups):
+    """Channels in the order 1st of each group, 2nd of each group, ... Shape (N, C, *)."""
+    if input.dim() < 3:
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
+    if groups <= 0:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+    n, c = input.shape[:2]
+    if c % groups:
+        raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
+    return input.reshape((n, groups, c // groups, *input.shape[2:])).transpose(1, 2).reshape(input.shape).contiguous()
+
+
+def _blocks(size, kernel, dilation, pad, step):
+    return (size + 2 * pad - dilation * (kernel - 1) - 1) // step + 1
+
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    """The windows of images as columns. Shape (N, C, H, W) to (N, C * KH * KW, number of windows), also without N."""
+    from shunt.nn.functional.padding import constant_pad_nd
+    if input.dim() not in (3, 4):
+        raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor for input with possibly 0 batch size, but got: {list(input.shape)}")
+    kernel, step = numbers(kernel_size, 2, "kernel_size"), numbers(stride, 2, "stride")
+    dilations, pads = numbers(dilation, 2, "dilation"), numbers(padding, 2, "padding")
+    images = input if input.dim() == 4 else input.unsqueeze(0)
+    x = constant_pad_nd(images, (pads[1], pads[1], pads[0], pads[0])) if any(pads) else images.contiguous()
+    n, c, h, w = x.shape
+    rows, columns = (_blocks(s, *v) for s, *v in zip(images.shape[2:], kernel, dilations, pads, step))
+    if rows < 1 or columns < 1:
+        raise RuntimeError(f"Given input with spatial size {tuple(images.shape[2:])}, kernel_size={kernel}, dilation={dilations}, "
+                           f"padding={pads}, calculated shape of the array of sliding blocks as ({rows}, {columns}), but its components "
+                           "must be at least one.")
+    windows = x.as_strided((n, c, *kernel, rows, columns),
+                           (c * h * w, h * w, w * dilations[0], dilations[1], w * step[0], step[1]), x.storage_offset())
+    result = windows.reshape((n, c * kernel[0] * kernel[1], rows * columns))
+    return result if input.dim() == 4 else result.squeeze(0)
+
+
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """Images that columns of windows add up to: the inverse of unfold but that windows overlap. Shape (N, C * KH * KW, windows) to
+    (N, C, H, W), also without N."""
+    if input.dim() not in (2, 3):
+        raise RuntimeError(f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size, but got: {list(input.shape)}")
+    h, w = numbers(output_size, 2, "output_size")
+    kernel, step = numbers(kernel_size, 2, "kernel_size"), numbers(stride, 2, "stride")
+    dilations, pads = numbers(dilation, 2, "dilation"), numbers(padding, 2, "padding")
+    x = input if input.dim() == 3 else input.unsqueeze(0)
+    rows, columns = (_blocks(s, *v) for s, *v in zip((h, w), kernel, dilations, pads, step))
+    if x.size(1) % (kernel[0] * kernel[1]) or x.size(2) != rows * columns:
+        raise RuntimeError(f"fold(): expected {rows * columns} windows of {kernel[0] * kernel[1]} elements for an output of size "
+                           f"{(h, w)}, but got input of size {list(input.shape)}")
+    n, c = x.size(0), x.size(1) // (kernel[0] * kernel[1])
+    blocks = x.reshape((n, c, *kernel, rows, columns))
+    canvas = x.new_zeros((n, c, h + 2 * pads[0], w + 2 * pads[1]))
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            top, left = i * dilations[0], j * dilations[1]
+            place = (..., slice(top, top + step[0] * (rows - 1) + 1, step[0]), slice(left, left + step[1] * (columns - 1) + 1, step[1]))
+            canvas[place] = canvas[place] + blocks[:, :, i, j]
+    result = canvas[:, :, pads[0]:pads[0] + h, pads[1]:pads[1] + w].contiguous()
+    return result if input.dim() == 3 else result.squeeze(0)
+
+
+def _resample(x, dim, index, weights):
+    """The weighted sum of elements along a dimension: for each result the places `index[k]` with `weights[k]`."""
+    from shunt import tensor
+    shape = [1] * x.dim()
+    shape[dim] = -1
+    result = None
+    for places, factors in zip(index, weights):
+        part = x.index_select(dim, tensor(places)) * tensor(factors, dtype=x.dtype).reshape(shape)
+        result = part if result is None else result + part
+    return result
+
+
+def _source(i, scale, align_corners, cubic=False):
+    at = i * scale if align_corners else (i + 0.5) * scale - 0.5
+    return at if cubic or at > 0 else 0.0
+
+
+def _linear(size, out, scale, align_corners):
+    low, high, upper = [], [], []
+    for i in range(out):
+        at = _source(i, scale, align_corners)
+        first = min(int(at), size - 1)
+        low.append(first)
+        high.append(min(first + 1, size - 1))
+        upper.append(min(at - first, 1.0))
+    return (low, high), ([1.0 - t for t in upper], upper)
+
+
+def _cubic(size, out, scale, align_corners):
+    a = -0.75
+    index, weights = ([], [], [], []), ([], [], [], [])
+    for i in range(out):
+        at = _source(i, scale, align_corners, cubic=True)
+        first = math.floor(at)
+        t = at - first
+        for k, d in enumerate((t + 1, t, 1 - t, 2 - t)):
+            index[k].append(min(max(first - 1 + k, 0), size - 1))
+            weights[k].append(((a + 2) * d - (a + 3)) * d * d + 1 if k in (1, 2) else ((a * d - 5 * a) * d + 8 * a) * d - 4 * a)
+    return index, weights
+
+
+def _scale(size, out, factor, align_corners):
+    if align_corners:
+        return (size - 1) / (out - 1) if out > 1 else 0.0
+    return 1.0 / factor if factor is not None and factor > 0 else size / out
+
+
+_MODES = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
+
+
+def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
+    """Signals, images or volumes resampled to a size, or by a factor. Shape (N, C, *sizes), with one to three sizes.
+
+    Args:
+        size, scale_factor: one of the two: a number, or one for each size.
+        mode: "nearest", "nearest-exact", "linear" (one size), "bilinear", "bicubic" (two), "trilinear" (three), "area".
+        align_corners: whether the corners' centres keep their values; of the linear and cubic modes.
+        recompute_scale_factor: whether the factor is computed anew from the sizes.
+        antialias: not implemented (NotImplementedError).
+    """
+    from shunt import tensor
+    dims = input.dim() - 2
+    if mode not in ("nearest", "area", "nearest-exact", *_MODES):
+        raise NotImplementedError(f"Input Error: mode {mode} is unknown")
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+    elif align_corners is None:
+        align_corners = False
+    if antialias:
+        raise NotImplementedError("interpolate(): antialias=True is not implemented")
+    if dims not in (1, 2, 3):
+        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D)")
+    if mode in _MODES and _MODES[mode] != dims:
+        raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {_MODES[mode] + 2}D input")
+    sizes, factors = _output_sizes(input, size, scale_factor, recompute_scale_factor, dims)
+    if mode == "area":
+        from shunt.nn.functional import pooling
+        return (pooling.adaptive_avg_pool1d, pooling.adaptive_avg_pool2d, pooling.adaptive_avg_pool3d)[dims - 1](input, tuple(sizes))
+    result = input
+    for d in range(dims):
+        n, out, factor = input.size(d + 2), sizes[d], factors[d]
+        if n == 0 or out <= 0:
+            raise RuntimeError(f"Input and output sizes should be greater than 0, but got input (size {n}), output (size {out})")
+        scale = _scale(n, out, factor, align_corners)
+        if mode.startswith("nearest"):
+            half = 0.5 if mode == "nearest-exact" else 0.0
+            result = result.index_select(d + 2, tensor([min(int((i + half) * scale), n - 1) for i in range(out)]))
+        else:
+            places = (_cubic if mode == "bicubic" else _linear)(n, out, scale, align_corners)
+            result = _resample(result, d + 2, *places)
+    return result.contiguous(memory_format=_format_of(input))
+
+
+def _format_of(x):
+    """The memory format that a result of its number of dimensions takes over."""
+    from shunt import _C
+    for dims, last in ((4, _C.channels_last), (5, _C.channels_last_3d)):
+        if x.dim() == dims and x.is_contiguous(memory_format=last) and not x.is_contiguous():
+            return last
+    return _C.contiguous_format
+
+
+def _output_sizes(input, size, scale_factor, recompute, dims):
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None:
+        if isinstance(size, tuple | list) and len(size) != dims:
+            raise ValueError("Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
+                             f"{list(input.shape[2:])} and output size of {size}.")
+        if recompute:
+            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+        return list(size) if isinstance(size, tuple | list) else [size] * dims, [None] * dims
+    if scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if isinstance(scale_factor, tuple | list):
+        if len(scale_factor) != dims:
+            raise ValueError("Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
+                             f"dimensions of {list(input.shape[2:])} and scale_factor of shape {scale_factor}.")
+        factors = list(scale_factor)
+    else:
+        factors = [scale_factor] * dims
+    sizes = [math.floor(n * f) for n, f in zip(input.shape[2:], factors)]
+    return sizes, [None] * dims if recompute else factors
+
+
+def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    """interpolate, by its older name."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input, size=None, scale_factor=None):
+    """interpolate with mode "nearest"."""
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input, size=None, scale_factor=None):
+    """interpolate with mode "bilinear" and align_corners."""
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

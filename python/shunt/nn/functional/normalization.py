@@ -1,0 +1,117 @@
+"""Normalisation over the batch, layers, groups and instances."""
+
+from shunt.nn.functional._common import ops
+
+
+def _check_more_than_one(shape):
+    count = shape[0]
+    for n in shape[2:]:
+        count *= n
+    if count == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {shape}")
+
+
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel, dimension 1: of the batch in training, else the running ones.
+
+    In training the running mean and variance, where given, move towards the batch's by `momentum`. ValueError for a batch of one element
+    a channel in training.
+    """
+    if training:
+        _check_more_than_one(input.shape)
+    return ops.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
+
+
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5):
+    """batch_norm of each sample for itself. ValueError for instances of one element."""
+    if use_input_stats:
+        size = 1
+        for n in input.shape[2:]:
+            size *= n
+        if size == 1:
+            raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+    if use_input_stats is False and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    n, channels = input.shape[:2]
+    repeated = [None if t is None else t.repeat((n,)) for t in (weight, bias, running_mean, running_var)]
+    folded = input.contiguous().reshape((1, n * channels, *input.shape[2:]))
+    result = ops.batch_norm(folded, repeated[0], repeated[1], repeated[2], repeated[3], use_input_stats, momentum, eps, False)
+    for running, of_all in ((running_mean, repeated[2]), (running_var, repeated[3])):
+        if running is not None:
+            running.copy_(of_all.reshape((n, channels)).mean(0))
+    return result.reshape(input.shape)
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """(x - mean) / sqrt(var + eps) * weight + bias, over the last dimensions, whose sizes are `normalized_shape`."""
+    return ops.layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """x / sqrt(mean(x^2) + eps) * weight, over the last dimensions, whose sizes are `normalized_shape`.
+
+    `eps` is by default the distance from 1 to the next number of the dtype.
+    """
+    shape = tuple(normalized_shape)
+    if not shape:
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+                           f"normalized_shape = {list(shape)}")
+    if weight is not None and tuple(weight.shape) != shape:
+        raise RuntimeError("Expected weight to be of same shape as normalized_shape, but got weight of shape "
+                           f"{list(weight.shape)} and normalized_shape = {list(shape)}")
+    if tuple(input.shape[-len(shape):]) != shape or input.dim() < len(shape):
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
+                           f"but got input of size{list(input.shape)}")
+    from shunt import _C
+    x, narrow = input, input.dtype in (_C.float16, _C.bfloat16)
+    if narrow:
+        x = input.to(_C.float32)
+    if eps is None:
+        eps = 2.0 ** -52 if x.dtype is _C.float64 else 2.0 ** -23
+    result = x * ops.rsqrt((x * x).mean(tuple(range(-len(shape), 0)), True) + eps)
+    result = result.to(input.dtype) if narrow else result
+    return result if weight is None else result * weight
+
+
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
+    """layer_norm of groups of channels (dimension 1), with a weight and a bias for each channel.
+
+    Raises RuntimeError where the channels can't be divided into so many groups, ValueError for groups of one element.
+    """
+    if input.dim() < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
+    n, channels = input.shape[:2]
+    elements = n * channels // max(num_groups, 1)
+    _check_more_than_one((elements, num_groups, *input.shape[2:]))
+    if num_groups <= 0 or channels % num_groups != 0:
+        raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
+                           f"{list(input.shape)} and num_groups={num_groups}")
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None and (t.dim() != 1 or t.numel() != channels):
+            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
+                               f"{list(t.shape)} and input of shape {list(input.shape)}")
+    if input.numel() == 0:
+        result = input.clone()
+    else:
+        groups = input.contiguous().reshape((n, num_groups, -1))
+        result = ops.layer_norm(groups, (groups.size(2),), None, None, eps).reshape(input.shape)
+    shape = (1, channels, *(1,) * (input.dim() - 2))
+    if weight is not None:
+        result = result * weight.reshape(shape)
+    return result if bias is None else result + bias.reshape(shape)
+
+
+def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
+    """x / (k + alpha * mean)^beta, where the mean is that of the squares of `size` channels around each."""
+    dim = input.dim()
+    if dim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {dim} dimensions)")
+    if input.numel() == 0:
+        return input
+    from shunt.nn.functional.padding import pad
+    squares = (input * input).unsqueeze(1)
+    n, _, channels = squares.shape[:3]
+    rows = squares.reshape((n, 1, channels, -1))
+    rows = pad(rows, (0, 0, size // 2, (size - 1) // 2))
+    mean = ops.avg_pool2d(rows, (size, 1), (1, 1)).reshape(input.shape)
+    return input / (mean * alpha + k).pow(beta)
