@@ -21,8 +21,25 @@ from shunt._type_info import finfo, iinfo, result_type
 from shunt.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from shunt._random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
-from shunt import _reduction, autograd, nn
+from shunt import _reduction, autograd, compiler
+from shunt._as_torch import as_torch
+from shunt.compiler import compile
 
 globals().update(_legacy_types)
 
 __version__ = _C.__version__
+
+# What programs may take as shunt.<name> without an import of its own, and few use.
+_MODULES = frozenset(("func", "linalg", "nn", "optim", "special", "utils"))
+
+
+def __getattr__(name):
+    from shunt._near_names import no_attribute
+    if name in _MODULES:
+        import importlib
+        return importlib.import_module(f"shunt.{name}")
+    raise no_attribute("module 'shunt'", name, [*globals(), *_MODULES])
+
+
+def __dir__():
+    return [*globals(), *_MODULES]

@@ -11,6 +11,8 @@
 #include "python/src/base/log.h"
 #include "python/src/base/errors.h"
 #include "python/src/call/entry.h"
+#include "python/src/compile/compiled.h"
+#include "python/src/func/calls.h"
 #include "python/src/types/constants.h"
 #include "python/src/types/device.h"
 #include "python/src/types/generator.h"
@@ -46,8 +48,9 @@ PyMethodDef module_functions[] = {
 /// package.
 void addFunctions(PyObject* module) {
   for (const ModuleFunctions* m = generated_modules; m->name != nullptr; ++m) {
+    const auto* name = new std::string(std::string("shunt._C.") + m->name);  // by which functions are known as the package's
     auto* definition = new PyModuleDef{.m_base = PyModuleDef_HEAD_INIT,
-                                       .m_name = m->name,
+                                       .m_name = name->c_str(),
                                        .m_doc = "Operators of the dictionary as functions.",
                                        .m_size = -1,
                                        .m_methods = m->functions};  // as long as the process
@@ -73,6 +76,8 @@ void fill(PyObject* m) {
   addGradModes(m);
   sendLogToPython();
   addFunctions(m);
+  addCompiled(m);
+  addFunctionTransforms(m);
 }
 
 /// Types, constants and the default generator are one for a process, so another interpreter gets none, and who imports
