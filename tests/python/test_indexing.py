@@ -50,6 +50,10 @@ y[i] = 1; y[i, 0] = y[:, 1] + 1; y[m] = 2; y[i] = i; y[0] = i[0]; y[:, 0] = i; y
 """
 
 
+DIFFERENTIATED = "x[1]; x[:, 1:]; x[[1, 0]]; x[x.detach() > 5]; x[..., None, 2]; x[[0, 0], :, [1, 1]]"
+DIFFERENTIATED_WRITES = "y[1] = v; y[:, 1:] = 2.0; y[[1, 0]] = v; y[y.detach() > 5] = 0.5; y[..., 0] = v[..., 0]"
+
+
 def pieces(text, separator):
     """The expressions of a table."""
     return [t.strip() for line in text.strip().splitlines() for t in line.split(separator) if t.strip()]
@@ -114,7 +118,7 @@ def test_a_list_that_means_several_indices_warns():
         cube(shunt)[[0, slice(None)]]
 
 
-@pytest.mark.parametrize("text", pieces("x[1]; x[:, 1:]; x[[1, 0]]; x[x.detach() > 5]; x[..., None, 2]; x[[0, 0], :, [1, 1]]", ";"))
+@pytest.mark.parametrize("text", pieces(DIFFERENTIATED, ";"))
 def test_gradients_of_reading(text):
     grads = []
     for lib in (shunt, torch):
@@ -125,7 +129,7 @@ def test_gradients_of_reading(text):
     assert grads[0] == grads[1]
 
 
-@pytest.mark.parametrize("text", pieces("y[1] = v; y[:, 1:] = 2.0; y[[1, 0]] = v; y[y.detach() > 5] = 0.5; y[..., 0] = v[..., 0]", ";"))
+@pytest.mark.parametrize("text", pieces(DIFFERENTIATED_WRITES, ";"))
 def test_gradients_of_writing(text):
     grads = []
     for lib in (shunt, torch):

@@ -74,8 +74,8 @@ def _finished(results, several, create_graph):
     return results if several else results[0]
 
 
-_INDEPENDENT = "{}: output {} of the user-provided function is independent of an input. This is not allowed in "
-               "strict mode."
+_INDEPENDENT = ("{}: output {} of the user-provided function is independent of an input. This is not allowed in "
+                "strict mode.")
 
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
