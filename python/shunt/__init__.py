@@ -21,35 +21,40 @@ from shunt._type_info import finfo, iinfo, result_type
 from shunt.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from shunt._random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
-from shunt import _reduction, autograd, nn
+from shunt import _reduction, autograd
+from shunt._as_torch import as_torch
 
 globals().update(_legacy_types)
 
 __version__ = _C.__version__
 
-
-# What takes time to import, or is rarely used, is loaded when it is asked for: modules, and names with their modules.
-_MODULES = {"_subclasses", "amp", "func", "jit", "library", "overrides", "utils"}
+# What programs may take as shunt.<name> without an import of its own, and few use: modules, and names with their modules.
+_MODULES = frozenset(("_subclasses", "amp", "func", "jit", "library", "linalg", "nn", "optim", "overrides", "special", "utils"))
 _NAMES = {
     "ops": "shunt._ops",
     "stats": "shunt.jit",
     "explain": "shunt.jit",
-    **dict.fromkeys(("autocast", "is_autocast_enabled", "is_autocast_cpu_enabled", "get_autocast_dtype", "set_autocast_dtype",
-                     "get_autocast_cpu_dtype", "get_autocast_gpu_dtype"), "shunt.amp.autocast_mode"),
+    **dict.fromkeys(("autocast", "is_autocast_enabled", "is_autocast_cpu_enabled", "get_autocast_dtype",
+                     "set_autocast_dtype", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype"), "shunt.amp.autocast_mode"),
 }
 
 
 def __getattr__(name):
     import importlib
     if name in _MODULES:
-        return importlib.import_module("shunt." + name)
+        return importlib.import_module(f"shunt.{name}")
     if name in _NAMES:
         value = globals()[name] = getattr(importlib.import_module(_NAMES[name]), name)
         return value
-    raise AttributeError(f"module 'shunt' has no attribute '{name}'")
+    from shunt._near_names import no_attribute
+    raise no_attribute("module 'shunt'", name, [*globals(), *_MODULES, *_NAMES])
 
 
-def _c_attribute(name):
+def __dir__():
+    return [*globals(), *_MODULES, *_NAMES]
+
+
+def _dispatcher_attribute(name):
     # The dispatcher's keys and guards, which are Python's.
     from shunt import _dispatch
     if name.startswith("__") or not hasattr(_dispatch, name):
@@ -57,4 +62,4 @@ def _c_attribute(name):
     return getattr(_dispatch, name)
 
 
-_C.__getattr__ = _c_attribute
+_C.__getattr__ = _dispatcher_attribute

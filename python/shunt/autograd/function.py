@@ -1,7 +1,6 @@
 """Function: operators with a forward and a backward written in Python."""
 
 import functools
-import inspect
 import warnings
 
 from shunt import _C
@@ -112,6 +111,7 @@ class Function(_FunctionBase, FunctionCtx, metaclass=FunctionMeta):
 
 @functools.lru_cache(maxsize=512)
 def _signature(forward):
+    import inspect  # costs more to import than the rest of the package
     return inspect.signature(forward)
 
 
