@@ -21,8 +21,9 @@ from shunt._type_info import finfo, iinfo, result_type
 from shunt.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from shunt._random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
-from shunt import _reduction, autograd
+from shunt import _reduction, autograd, compiler
 from shunt._as_torch import as_torch
+from shunt.compiler import compile
 
 globals().update(_legacy_types)
 

@@ -1,6 +1,6 @@
 """Observed: which code runs in a call, and which C functions it calls, by sys.setprofile.
 
-Code of the standard library counts as the user's where user code called it, and as PyTorch's where PyTorch did. Only the thread
+Code of the standard library counts as the user's where user code called it, and as the tensor library's where that did. Only the thread
 that watches is seen; that another one starts is refused.
 """
 
@@ -11,7 +11,7 @@ import sys
 import types
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
-from . import c_calls, origin
+from . import c_calls, library, origin
 from .code_facts import Facts, attributes_asked_for, attributes_in_format, facts_of, string_constants
 from .guard import Refusal
 
@@ -162,8 +162,8 @@ class Observed:
             self._threads.append(refusal)
 
     def _on_effect(self, frame: types.FrameType) -> None:
-        """A function of PyTorch's that a replay can't stand for: refused where user code called it."""
-        name = f"torch.{frame.f_code.co_name}"
+        """A function of the tensor library's that a replay can't stand for: refused where user code called it."""
+        name = f"{library.PREFIX}.{frame.f_code.co_name}"
         caller = frame
         while caller is not None and id(caller) not in self._below and self._origin_of(caller) == origin.LIBRARY:
             if caller.f_code.co_filename.endswith("utils/checkpoint.py"):
@@ -181,7 +181,7 @@ class Observed:
 
     @property
     def library_codes(self) -> Set[types.CodeType]:
-        """Code of PyTorch's and this package's, and of the standard library as called by them."""
+        """Code of the tensor library's and this package's, and of the standard library as called by them."""
         return set(self._library.values())
 
     @property

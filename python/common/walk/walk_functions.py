@@ -5,14 +5,12 @@ import sys
 import types
 from typing import Dict, Set, Tuple
 
-import torch
-
-from . import c_calls, origin, replaced, walk_instances
+from . import c_calls, library, origin, walk_instances
 from .guard import MISSING, type_lookup
 from .place import Place
 
 _CACHE = "functools.lru_cache keeps results, which a replay would neither read nor add to; call the function without it"
-_UNSEEN = "calls into C code that can't be watched; use PyTorch's functions instead"
+_UNSEEN = f"calls into C code that can't be watched; use {library.NAME}'s functions instead"
 _SETTING = "is a setting that a module computes when it is asked, which can't be compared; read it outside and pass it as an argument"
 _C_FUNCTION = "calls {} from C, unseen, which a replay would not run again; call it outside and pass its result as an argument"
 
@@ -21,7 +19,7 @@ _NAMES_OF_FUNCTIONS = frozenset({"__name__", "__qualname__", "__doc__", "__annot
 
 
 def walk_function(w, f, place) -> None:
-    """A Python function: whole where its code was observed; of PyTorch's wrappers and of functools.wraps, what they wrap."""
+    """A Python function: whole where its code was observed; of the library's wrappers and of functools.wraps, what they wrap."""
     code = f.__code__
     is_user = w.observed.has(code)
     for name in w.seen.names & _NAMES_OF_FUNCTIONS:
@@ -99,7 +97,7 @@ def _is_of_library(f) -> bool:
 
 def walk_captured(w, captured, place) -> None:
     """A captured function that another one calls: inside of a recording it is the function itself."""
-    w.visit(captured._function, place)
+    w.visit(library.function_of(captured), place)
 
 
 def walk_property(w, p, place) -> None:
@@ -224,11 +222,11 @@ def _walk_absent(w, module: types.ModuleType, name: str, place) -> None:
 
 
 def _hold_of_foreign(w, module, name: str, place, is_module: bool = False) -> None:
-    """An attribute of a module of PyTorch's, the standard library's or an installed package's: users may have set or replaced it."""
+    """An attribute of a module of the library's, the standard library's or an installed package's: users may have set or replaced it."""
     value = vars(module)[name]
     if _is_unseen(value):
         w.refuse(place, _UNSEEN)
-    if name in replaced.NAMES:
+    if name in library.REPLACED:
         return
     w.guard_module(vars(module), name, value, place.path)
     kind = origin.of_name(module.__name__)
@@ -242,11 +240,11 @@ def _hold_of_foreign(w, module, name: str, place, is_module: bool = False) -> No
     w.visit(value, place)
 
 
-def walk_functions_of_torch(w) -> None:
-    """Functions that PyTorch's own code names: of the two modules in which users replace them."""
-    for module in (torch, torch.nn.functional):
+def walk_functions_of_library(w) -> None:
+    """Functions that the library's own code names: of the modules in which users replace them."""
+    for module in library.modules():
         attributes = vars(module)
-        for name in sorted((w.seen.library_names & attributes.keys()) - replaced.NAMES):
+        for name in sorted((w.seen.library_names & attributes.keys()) - library.REPLACED):
             if isinstance(attributes[name], (types.FunctionType, types.BuiltinFunctionType)):
                 w.guard_module(attributes, name, attributes[name], f"{module.__name__}.{name}")
 
@@ -305,13 +303,13 @@ def check_unseen(w, module, names: Set[str], path: str) -> None:
 
 
 def _is_foreign(module) -> bool:
-    """PyTorch's, the standard library's, and installed packages: their functions and classes aren't replaced in a run."""
+    """The tensor library's, the standard library's, and installed packages: their functions and classes aren't replaced in a run."""
     file = getattr(module, "__file__", None) or ""
     return origin.of_name(module.__name__) != origin.USER or origin.is_installed(file) or not file.endswith(".py") and file != ""
 
 
 def _is_unseen(value) -> bool:
-    """Callable objects of classes made in C by others than PyTorch and Python: ufuncs, Cython's functions, and such classes."""
+    """Callable objects of classes made in C by others than the library and Python: ufuncs, Cython's functions, and such classes."""
     if isinstance(value, types.MethodType):
         value = value.__func__
     kind = value if isinstance(value, type) else type(value)

@@ -1,6 +1,6 @@
-"""Where code, classes and modules come from: PyTorch and this package, the standard library, or anybody else (a user).
+"""Where code, classes and modules come from: the tensor library and this package, the standard library, or anybody else (a user).
 
-What PyTorch's own files do is not walked: its state is guarded by the surroundings of a recording.
+What the library's own files do is not walked: their state is guarded by the surroundings of a recording.
 """
 
 import os
@@ -9,13 +9,11 @@ import sysconfig
 import types
 from typing import Optional
 
-import torch
+from . import library
 
 LIBRARY, STANDARD, USER = "library", "standard", "user"
 
-_LIBRARY_FOLDERS = tuple(
-    os.path.dirname(os.path.abspath(p)) + os.sep for p in (torch.__file__, __file__)
-)
+_LIBRARY_FOLDERS = library.FOLDERS
 _STANDARD_FOLDERS = tuple(
     {os.path.realpath(sysconfig.get_path(k)) + os.sep for k in ("stdlib", "platstdlib")}
     | {sysconfig.get_path(k) + os.sep for k in ("stdlib", "platstdlib")}
@@ -23,13 +21,7 @@ _STANDARD_FOLDERS = tuple(
 )
 _PACKAGES = os.sep + "site-packages" + os.sep
 _PACKAGE_FOLDERS = (_PACKAGES, os.sep + "dist-packages" + os.sep)
-_LIBRARY_PACKAGES = frozenset({"torch", "functorch", "shunt_torch"})
-
-
-# Installed packages that PyTorch's own code calls: like the standard library's, their code is whose who called it.
-_DEPENDENCIES = frozenset(
-    {"typing_extensions", "sympy", "mpmath", "networkx", "jinja2", "filelock", "fsspec", "numpy", "optree", "packaging"}
-)
+_LIBRARY_PACKAGES = library.PACKAGES
 
 
 def of_name(module: Optional[str]) -> str:
@@ -75,20 +67,13 @@ def of_code(code: types.CodeType, module_name: Optional[str]) -> str:
         return LIBRARY
     _, installed, package = file.rpartition(_PACKAGES)
     if installed:
-        return STANDARD if package.partition(os.sep)[0].partition(".")[0] in _DEPENDENCIES else USER
+        return STANDARD if package.partition(os.sep)[0].partition(".")[0] in library.DEPENDENCIES else USER
     return STANDARD if file.startswith(_STANDARD_FOLDERS) else USER
-
-
-# Functions of PyTorch's that do what no operator shows: files, and the seeds and states of its generator.
-_EFFECTS = frozenset(
-    {("serialization.py", "save"), ("serialization.py", "load"), ("random.py", "manual_seed"), ("random.py", "seed"),
-     ("random.py", "initial_seed"), ("random.py", "get_rng_state"), ("random.py", "set_rng_state")}
-)
 
 
 def has_effect(code: types.CodeType) -> bool:
     folder, name = os.path.split(code.co_filename)
-    return (name, code.co_name) in _EFFECTS and folder + os.sep in _LIBRARY_FOLDERS
+    return (name, code.co_name) in library.EFFECTS and folder + os.sep in _LIBRARY_FOLDERS
 
 
 def of_class(kind: type) -> str:

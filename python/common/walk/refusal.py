@@ -10,9 +10,8 @@ import sysconfig
 from types import FrameType
 from typing import Any, Optional
 
-import torch
+from . import library
 
-_OWN = tuple(os.path.dirname(os.path.abspath(f)) + os.sep for f in (torch.__file__, __file__))
 _STANDARD = sysconfig.get_path("stdlib") + os.sep
 _INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib")})
 
@@ -28,12 +27,12 @@ class Refused(Exception):
 
 @functools.lru_cache(maxsize=4096)
 def is_library_file(filename: str) -> bool:
-    """Whether a file is PyTorch's or this package's, which aren't the user's code."""
-    return filename.startswith(_OWN) or filename.startswith("<frozen ")
+    """Whether a file is the tensor library's or this package's, which aren't the user's code."""
+    return filename.startswith(library.FOLDERS) or filename.startswith("<frozen ")
 
 
 def user_frame(frame: Optional[FrameType]) -> Optional[FrameType]:
-    """The innermost frame that isn't in PyTorch, this package or Python's standard library."""
+    """The innermost frame that isn't in the tensor library, this package or Python's standard library."""
     while frame is not None and (is_library_file(frame.f_code.co_filename) or _is_standard(frame.f_code.co_filename)):
         frame = frame.f_back
     return frame
@@ -45,8 +44,8 @@ def _is_standard(filename: str) -> bool:
 
 def shortened(value: Any) -> str:
     """What repr() says of a value, in one line of at most 80 characters; of a tensor what it is."""
-    if isinstance(value, torch.Tensor):
-        return f"a {type(value).__name__} of {str(value.dtype)[6:]}{list(value.shape)}"
+    if isinstance(value, library.Tensor):
+        return f"a {type(value).__name__} of {str(value.dtype).rpartition('.')[2]}{list(value.shape)}"
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else text[:77] + "..."
 
@@ -59,24 +58,3 @@ def user_line() -> str:
     file, line = frame.f_code.co_filename, frame.f_lineno
     source = linecache.getline(file, line).strip()
     return f"{os.path.basename(file)}:{line}" + (f" `{source}`" if source else "")
-
-
-def from_optimizer() -> str:
-    """The class of the optimiser whose step() is running, or an empty string."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        owner = frame.f_locals.get("self") if frame.f_code.co_name == "step" else None
-        if isinstance(owner, torch.optim.Optimizer):
-            return type(owner).__name__
-        frame = frame.f_back
-    return ""
-
-
-def from_distribution() -> bool:
-    """Whether a distribution of PyTorch's is running, as it does to look at its arguments."""
-    frame = sys._getframe(1)
-    while frame is not None and is_library_file(frame.f_code.co_filename):
-        if frame.f_globals.get("__name__", "").startswith("torch.distributions."):
-            return True
-        frame = frame.f_back
-    return False

@@ -3,9 +3,7 @@
 import types
 from typing import List, NamedTuple, Optional, Set
 
-import torch
-
-from . import origin, replaced
+from . import library, origin
 from .guard import MISSING, type_lookup
 from .place import MAX_DEPTH, Place
 
@@ -191,21 +189,21 @@ def walk_whole(w, value, place) -> None:
         if name in _STATE_DICT_ATTRIBUTES and name not in all_names:
             continue
         path = f"{place.path}.{name}"
-        if name in _MEMBERS and type(held) is dict and isinstance(value, torch.nn.Module):
+        if name in _MEMBERS and type(held) is dict and library.is_module(value):
             w.guard("item", attributes, name, held, path)
         else:
             inner = place._replace(path=path, optional=name not in all_names and not w.seen.reads_all)
             w.hold("item", attributes, name, held, path, inner)
     instance_names = w.instance_names.setdefault(type(value), set())
     instance_names.update(attributes)
-    if isinstance(value, torch.nn.Module):
+    if library.is_module(value):
         for name in _MEMBERS:
             if type(attributes.get(name)) is dict:
                 _walk_members(w, attributes[name], name, place, instance_names)
 
 
 def walk_instance_names(w) -> None:
-    """What modules and optimisers have themselves, and code of PyTorch's reads, their classes mustn't get: a property comes first."""
+    """What modules and optimisers have themselves, and code of the library's reads, their classes mustn't get: a property comes first."""
     for kind, names in w.instance_names.items():
         if kind.__flags__ & (1 << 9):
             lacking = sorted(n for n in names - w.class_names if type_lookup(kind, n) is MISSING)
@@ -226,7 +224,7 @@ def walk_tensor(w, value, place) -> None:
         w.tensor_ids.add(id(value))
         w.result.tensors.append((place.path, value))
     kind = type(value)
-    if kind not in (torch.Tensor, torch.nn.Parameter):
+    if kind not in library.TENSOR_CLASSES:
         w.visit(kind, place._replace(path=kind.__qualname__))
     attributes = dict_of(value)
     if attributes is None:
@@ -247,7 +245,7 @@ def walk_tensor(w, value, place) -> None:
 
 
 def walk_class(w, kind, place) -> None:
-    """A class of a user's or of PyTorch's: what its MRO gives for each name that code mentions, and for special methods, and
+    """A class of a user's or of the library's: what its MRO gives for each name that code mentions, and for special methods, and
     what it lacks of these."""
     whose = origin.of_class(kind)
     if not kind.__flags__ & (1 << 9):
@@ -261,8 +259,8 @@ def walk_class(w, kind, place) -> None:
         for name in w.seen.names & _NAMES_OF_CLASSES:
             w.guard("attribute", kind, name, type.__getattribute__(kind, name), f"{kind.__qualname__}.{name}")
     names = w.class_names
-    if issubclass(kind, torch.Tensor):
-        names = names - replaced.NAMES
+    if issubclass(kind, library.Tensor):
+        names = names - library.REPLACED
     boring = _BORING - w.seen.names
     done: Set[str] = set()
     for base in kind.__mro__[:-1]:
@@ -300,5 +298,5 @@ def _check_methods(w, kind, place) -> None:
 
 def walk_tensor_classes(w) -> None:
     """The methods of tensors, which users may replace as well; but for those that recordings in other threads do."""
-    for kind in (torch.Tensor, torch.nn.Parameter):
-        walk_class(w, kind, Place(f"torch.{kind.__name__}", 0, False))
+    for kind in library.TENSOR_CLASSES:
+        walk_class(w, kind, Place(f"{library.PREFIX}.{kind.__name__}", 0, False))

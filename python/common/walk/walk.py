@@ -4,36 +4,33 @@ From the roots and from the globals of all observed code, objects are visited br
 lead to its owner. How an object is walked depends on its class: see walk_containers, walk_functions, walk_instances.
 
 Note [Names decide]
-Modules of nn, optimisers and schedulers are walked whole: PyTorch reads their attributes by computed names. Of all other objects,
+Modules of nn, optimisers and schedulers are walked whole: the library reads their attributes by computed names. Of all other objects,
 classes and Python modules only those attributes are looked at that observed user code names (Summary.names), at any place: the code
 that reads an attribute needn't be the code that found the object. Absence counts where it matters: a name that the class has and an
-instance could shadow, one asked for by getattr or hasattr, one that the code assigns. Of classes, PyTorch's too, it matters of all
+instance could shadow, one asked for by getattr or hasattr, one that the code assigns. Of classes, the library's too, it matters of all
 names that code uses and of special methods, which run without being named: anybody can give a class a property or a `__bool__`.
 """
 
 import abc
 import enum
-import sys
 from collections import deque
 from typing import Callable, Dict, List, NamedTuple, Set, Tuple
 from types import CodeType
 
-import torch
-
-from . import kinds, special_names
+from . import kinds, library, special_names
 from .code_facts import nested
 from .guard import MISSING, Guard, Refusal, is_value, mismatch
 from .observe import Observed
 from .place import MAX_DEPTH, Place
 from .walk_containers import visit_referred
-from .walk_functions import walk_functions_of_torch, walk_globals
+from .walk_functions import walk_functions_of_library, walk_globals
 from .walk_instances import walk_instance_names, walk_tensor_classes
 
 __all__ = ["Guard", "MISSING", "Refusal", "Walk", "mismatch", "walk"]
 
 class Walk(NamedTuple):
     guards: List[Guard]
-    tensors: List[Tuple[str, torch.Tensor]]  # each once, in the order in which they were found
+    tensors: List[Tuple[str, library.Tensor]]  # each once, in the order in which they were found
     refusals: List[Refusal]
     functions: Set[CodeType]  # code whose function object was found
     alive: List[object]  # targets of weak references: while they live, the references' identity says all
@@ -58,7 +55,7 @@ class Walker:
         self.shapes: Dict[type, object] = {}  # see walk_instances
         self.tensor_ids: Set[int] = set()
         absent = self.seen.stored | self.seen.tested
-        self.tensor_absent = sorted(n for n in absent if not hasattr(torch.nn.Parameter, n))
+        self.tensor_absent = sorted(n for n in absent if not hasattr(library.TENSOR_CLASSES[-1], n))
         self._refused: Set[tuple] = set()
 
     def guard(self, kind: str, owner: object, key: object, expected: object, path: str) -> None:
@@ -140,13 +137,13 @@ def walk(roots: List[Tuple[str, object]], observed: Observed) -> Walk:
     w = Walker(observed)
     for path, value in roots:
         w.visit(value, Place(path, 0, False))
-    for path, hooks in _global_hooks():
+    for path, hooks in library.global_hooks():
         w.visit(hooks, Place(path, 0, False))
     for variable in observed.context_variables:
         w.visit(variable, Place(f"context variable {variable.name}", 0, False))
     walk_globals(w)
     walk_tensor_classes(w)
-    walk_functions_of_torch(w)
+    walk_functions_of_library(w)
     w.run()
     visit_referred(w)
     if not w.seen.called.isdisjoint(("__instancecheck__", "__subclasscheck__")):  # of abc, which a later register() answers otherwise
@@ -156,16 +153,6 @@ def walk(roots: List[Tuple[str, object]], observed: Observed) -> Walk:
         w.result.guards.extend(guards)
     _refuse_lost_closures(w)
     return w.result
-
-
-def _global_hooks() -> List[Tuple[str, dict]]:
-    """The dicts of hooks that every module or optimiser calls."""
-    found = []
-    for name in ("torch.nn.modules.module", "torch.optim.optimizer"):
-        for key, value in vars(sys.modules[name]).items():
-            if key.startswith("_global_") and isinstance(value, dict) and "registration" not in key:
-                found.append((f"{name}.{key}", value))
-    return found
 
 
 def _refuse_lost_closures(w: Walker) -> None:

@@ -27,7 +27,7 @@ import types
 from collections import OrderedDict, deque
 from typing import Any, NamedTuple, Optional, Tuple
 
-import torch
+from . import library
 
 
 class _Missing:
@@ -60,14 +60,14 @@ class Refusal(NamedTuple):
 _VALUE_TYPES = frozenset(
     {
         type(None), bool, int, float, complex, str, bytes, range, type(...), type(NotImplemented),
-        torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size,
+        *library.VALUE_TYPES,
     }
 )  # fmt: skip
 _COMPOSITE_TYPES = frozenset({tuple, slice})
 
 
 def is_value(x: object) -> bool:
-    """Whether x counts by value: numbers, strings, PyTorch's constants, enums, and tuples and slices of these alone."""
+    """Whether x counts by value: numbers, strings, the tensor library's constants, enums, and tuples and slices of these alone."""
     kind = type(x)
     if kind in _VALUE_TYPES:
         return True

@@ -14,7 +14,7 @@ import types
 import weakref
 from typing import Optional
 
-from . import origin
+from . import library, origin
 
 _MODULES = frozenset(
     {
@@ -82,11 +82,13 @@ def is_lock(function: object) -> bool:
 def is_allowed(function: object) -> bool:
     holder = getattr(function, "__self__", None)
     module = getattr(function, "__module__", None)
-    if type(holder).__name__ == "Generator" and type(holder).__module__ == "torch._C":
+    if isinstance(holder, library.Generator):
         return False  # seeds and states
+    if function.__name__ in library.GIVE_AWAY and isinstance(holder, library.Tensor):
+        return False
     if module is not None and origin.of_name(module) == origin.LIBRARY:
         return True
-    if holder is None and module is None:  # torch.Tensor._make_subclass and the like: static methods of classes in C
+    if holder is None and module is None:  # Tensor._make_subclass and the like: static methods of classes in C
         return _is_static_method_of_tensor(function)
     if holder is None or isinstance(holder, types.ModuleType):
         return _is_allowed_of_module(module or holder.__name__, function)
@@ -103,9 +105,7 @@ def _is_allowed_of_module(module: str, function: object) -> bool:
 
 
 def _is_static_method_of_tensor(function: object) -> bool:
-    import torch
-
-    return getattr(torch.Tensor, function.__name__, None) == function
+    return getattr(library.Tensor, function.__name__, None) == function
 
 
 def _definer(holder: object, name: str) -> Optional[type]:

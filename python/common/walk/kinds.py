@@ -14,9 +14,7 @@ import weakref
 from collections import abc
 from typing import Callable, Dict, List, Tuple
 
-import torch
-
-from . import origin, walk_containers, walk_functions, walk_instances
+from . import library, origin, walk_containers, walk_functions, walk_instances
 
 Handler = Callable[..., None]  # of the walker, the object and its place
 
@@ -30,11 +28,10 @@ def refuses(reason: str) -> Handler:
 
 
 _ITERATOR = "an iterator remembers its position, which a replay would not move; make it inside the function"
-_ARRAY = "a NumPy array can't be guarded; make it a tensor (torch.as_tensor)"
-_GENERATOR = "a random generator of its own can't be followed; draw from PyTorch's default generator"
+_ARRAY = f"a NumPy array can't be guarded; make it a tensor ({library.PREFIX}.as_tensor)"
+_GENERATOR = f"a random generator of its own can't be followed; draw from {library.NAME}'s default generator"
 _EXTENSION = "an object of {}, made in C, can't be compared; keep it out of the function or pass a tensor or number"
 _DECIMAL = "a Decimal is rounded by a context that can't be compared; pass a float"
-_SCRIPT = "a scripted module keeps its state out of Python; capture the original module"
 
 _C_CALLABLES = (
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
@@ -72,19 +69,13 @@ _BY_CLASS: Dict[type, Handler] = {
     re.Pattern: nothing,
     decimal.Decimal: refuses(_DECIMAL),
     **{t: nothing for t in (datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone)},
-    torch.Generator: refuses(_GENERATOR),
-    torch.finfo: nothing,
-    torch.iinfo: nothing,
-    torch.jit.ScriptFunction: nothing,
-    torch.fx.Graph: nothing,  # a GraphModule runs the code made from it
+    library.Generator: refuses(_GENERATOR),
+    **{t: nothing for t in library.IMMUTABLE},
 }
 
 _BY_BASE: List[Tuple[type, Handler]] = [
-    (torch.Tensor, walk_instances.walk_tensor),
-    (torch.jit.ScriptModule, refuses(_SCRIPT)),
-    (torch.nn.Module, walk_instances.walk_whole),
-    (torch.optim.Optimizer, walk_instances.walk_whole),
-    (torch.optim.lr_scheduler.LRScheduler, walk_instances.walk_whole),
+    (library.Tensor, walk_instances.walk_tensor),
+    *((kind, refuses(reason)) for kind, reason in library.REFUSED_BASES),
     (logging.Logger, walk_instances.walk_logger),
     (type, walk_instances.walk_class),
     (types.ModuleType, walk_functions.walk_python_module),
@@ -106,9 +97,11 @@ def handler_of(kind: type) -> Handler:
     for base, handler in _BY_BASE:
         if issubclass(kind, base):
             return handler
-    if kind.__module__ == "shunt_torch.capture":
+    if issubclass(kind, library.whole()):
+        return walk_instances.walk_whole
+    if library.is_compiled(kind):
         return walk_functions.walk_captured
-    if kind.__module__ in ("typing", "typing_extensions") or kind.__module__ == "torch._ops":
+    if kind.__module__ in ("typing", "typing_extensions") or library.is_operator(kind):
         return nothing
     return _of_numpy(kind) or _of_instance(kind)
 
