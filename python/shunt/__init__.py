@@ -29,40 +29,36 @@ globals().update(_legacy_types)
 
 __version__ = _C.__version__
 
-# What takes time to import, or is rarely used, is loaded when it is asked for: modules, and names with their modules.
-_MODULES = {"_subclasses", "amp", "compiler", "cuda", "func", "jit", "library", "linalg", "nn", "optim", "overrides", "serialization", "special",
-            "utils"}
+# What programs may take as shunt.<name> without an import of its own, and few use: modules, and names with their modules.
+_MODULES = frozenset(("_subclasses", "amp", "cuda", "func", "jit", "library", "linalg", "nn", "optim", "overrides",
+                      "serialization", "special", "utils"))
 _NAMES = {
     "load": "shunt.serialization",
     "ops": "shunt._ops",
     "save": "shunt.serialization",
     "stats": "shunt.jit",
     "explain": "shunt.jit",
-    **dict.fromkeys(("autocast", "is_autocast_enabled", "is_autocast_cpu_enabled", "get_autocast_dtype", "set_autocast_dtype",
-                     "get_autocast_cpu_dtype", "get_autocast_gpu_dtype"), "shunt.amp.autocast_mode"),
+    **dict.fromkeys(("autocast", "is_autocast_enabled", "is_autocast_cpu_enabled", "get_autocast_dtype",
+                     "set_autocast_dtype", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype"), "shunt.amp.autocast_mode"),
 }
 
 
 def __getattr__(name):
     import importlib
     if name in _MODULES:
-        try:
-            return importlib.import_module("shunt." + name)
-        except ModuleNotFoundError as error:
-            if error.name != "shunt." + name:
-                raise
-    elif name in _NAMES:
+        return importlib.import_module(f"shunt.{name}")
+    if name in _NAMES:
         value = globals()[name] = getattr(importlib.import_module(_NAMES[name]), name)
         return value
     from shunt._near_names import no_attribute
-    raise no_attribute("module 'shunt'", name, __dir__())
+    raise no_attribute("module 'shunt'", name, [*globals(), *_MODULES, *_NAMES])
 
 
 def __dir__():
     return [*globals(), *_MODULES, *_NAMES]
 
 
-def _c_attribute(name):
+def _dispatcher_attribute(name):
     # The dispatcher's keys and guards, which are Python's.
     from shunt import _dispatch
     if name.startswith("__") or not hasattr(_dispatch, name):
@@ -70,4 +66,4 @@ def _c_attribute(name):
     return getattr(_dispatch, name)
 
 
-_C.__getattr__ = _c_attribute
+_C.__getattr__ = _dispatcher_attribute
