@@ -46,8 +46,12 @@ _NAMES = {
 def __getattr__(name):
     import importlib
     if name in _MODULES:
-        return importlib.import_module(f"shunt.{name}")
-    if name in _NAMES:
+        try:
+            return importlib.import_module(f"shunt.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"shunt.{name}":
+                raise
+    elif name in _NAMES:
         value = globals()[name] = getattr(importlib.import_module(_NAMES[name]), name)
         return value
     from shunt._near_names import no_attribute
