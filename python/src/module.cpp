@@ -8,8 +8,8 @@
 #include "python/src/autograd/hooks.h"
 #include "python/src/autograd/node_object.h"
 #include "python/src/autograd/saved_hooks.h"
-#include "python/src/base/log.h"
 #include "python/src/base/errors.h"
+#include "python/src/base/log.h"
 #include "python/src/call/entry.h"
 #include "python/src/compile/compiled.h"
 #include "python/src/func/calls.h"
@@ -60,8 +60,9 @@ void addFunctions(PyObject* module) {
 }
 
 void fill(PyObject* m) {
-  for (PyMethodDef* functions : {module_functions, autograd_functions, recording_functions, factory_functions, dlpack_functions,
-                                 storage_functions, setting_functions, tensor_class_functions, tensor_value_functions})
+  for (PyMethodDef* functions :
+       {module_functions, autograd_functions, recording_functions, factory_functions, dlpack_functions,
+        storage_functions, setting_functions, tensor_class_functions, tensor_value_functions})
     checkStatus(PyModule_AddFunctions(m, functions));
   checkStatus(PyModule_AddStringConstant(m, "__version__", SHUNT_VERSION));
   addConstants(m);
