@@ -12,6 +12,7 @@
 #include "python/src/base/log.h"
 #include "python/src/call/entry.h"
 #include "python/src/compile/compiled.h"
+#include "python/src/dispatch/dispatch.h"
 #include "python/src/func/calls.h"
 #include "python/src/types/constants.h"
 #include "python/src/types/device.h"
@@ -77,6 +78,7 @@ void fill(PyObject* m) {
   addGradModes(m);
   sendLogToPython();
   addFunctions(m);
+  addDispatch(m);
   addCompiled(m);
   addFunctionTransforms(m);
 }

@@ -192,7 +192,8 @@ def test_changes_in_place():
 @pytest.mark.parametrize("kind", ["identity", "view"])
 def test_an_argument_that_is_returned(kind):
     def program(lib):
-        f = function(lib, (lambda ctx, a: a) if kind == "identity" else (lambda ctx, a: a.view(-1)), lambda ctx, g: g * 5)
+        forward = (lambda ctx, a: a) if kind == "identity" else (lambda ctx, a: a.view(-1))
+        f = function(lib, forward, lambda ctx, g: g * 5)
         x = leaf(lib)
         y = f.apply(x)
         y.sum().backward()
@@ -236,11 +237,13 @@ WRONG = [
     ("forward returns no Tensor", lambda lib, x: function(lib, lambda c, a: 3, lambda c, g: g).apply(x), None),
     ("forward returns a list", lambda lib, x: len(function(lib, lambda c, a: [a * 2], lambda c, g: g).apply(x)), None),
     ("forward returns None", lambda lib, x: function(lib, lambda c, a: None, lambda c, g: g).apply(x), None),
-    ("too many gradients", lambda lib, x: function(lib, lambda c, a: a * 2, lambda c, g: (g, g)).apply(x).sum().backward(),
+    ("too many gradients",
+     lambda lib, x: function(lib, lambda c, a: a * 2, lambda c, g: (g, g)).apply(x).sum().backward(),
      "returned an incorrect number of gradients (expected 1, got 2)"),
     ("more gradients that are None",
      lambda lib, x: function(lib, lambda c, a: a * 2, lambda c, g: (g, None)).apply(x).sum().backward(), None),
-    ("too few gradients", lambda lib, x: function(lib, lambda c, a, b: a * 2, lambda c, g: g).apply(x, 1).sum().backward(),
+    ("too few gradients",
+     lambda lib, x: function(lib, lambda c, a, b: a * 2, lambda c, g: g).apply(x, 1).sum().backward(),
      "returned an incorrect number of gradients (expected 2, got 1)"),
     ("a gradient of a number",
      lambda lib, x: function(lib, lambda c, a, b: a * 2, lambda c, g: (g, g)).apply(x, 1).sum().backward(),

@@ -164,7 +164,8 @@ WRONG = [
     ("node", lambda lib: lambda i, o: i[0], "expected tuple, but hook returned 'Tensor'"),
     ("node", lambda lib: lambda i, o: (i[0],), "has returned an incorrect number of values (got 1, but expected 2)"),
     ("before", lambda lib: lambda g: 3, "expected tuple, but hook returned 'int'"),
-    ("before", lambda lib: lambda g: (g[0], g[0]), "has returned an incorrect number of values (got 2, but expected 1)"),
+    ("before", lambda lib: lambda g: (g[0], g[0]), "has returned an incorrect number of values (got 2, but expected "
+                                                   "1)"),
 ]
 
 

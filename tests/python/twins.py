@@ -36,8 +36,8 @@ def same(program, *, text=None):
     if isinstance(theirs, tuple):
         assert isinstance(ours, tuple) and ours[0] == theirs[0], f"expected {theirs}, got {ours}"
         for message in (ours[1], theirs[1]):
-            assert text is None or text in message
-        assert text is not None or theirs[0] != "AttributeError", theirs
+            assert text is None or text in message, (ours, theirs)
+        assert text is not None or theirs[0] != "AttributeError", f"the program is wrong: {theirs}"
         return ours
     assert ours == theirs
     return ours

@@ -68,7 +68,8 @@ class Function(_FunctionBase, FunctionCtx, metaclass=FunctionMeta):
                       "should invoke them on the class itself, by apply().", DeprecationWarning, stacklevel=2)
 
     def __call__(self, *args, **kwargs):
-        raise RuntimeError(f"{type(self).__name__}: functions with a forward that isn't static are not supported. Write "
+        raise RuntimeError(f"{type(self).__name__}: functions with a forward that isn't static are not supported. "
+                           f"Write "
                            "static methods, and call the class's apply().")
 
     @staticmethod
@@ -88,19 +89,22 @@ class Function(_FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     @staticmethod
     def backward(ctx, *grad_outputs):
         """The gradients of forward's arguments, None for those that have none, from those of its results."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function "
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom "
+                                  "autograd.Function "
                                   "to use it with backward mode AD.")
 
     @staticmethod
     def vjp(ctx, *grad_outputs):
         """Another name for backward."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function "
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom "
+                                  "autograd.Function "
                                   "to use it with backward mode AD.")
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
         """Not called: Shunt has no forward mode."""
-        raise NotImplementedError("jvp: Shunt has no forward-mode differentiation; autograd.functional.jvp goes backward "
+        raise NotImplementedError("jvp: Shunt has no forward-mode differentiation; autograd.functional.jvp goes "
+                                  "backward "
                                   "twice instead")
 
     @staticmethod
