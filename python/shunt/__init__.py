@@ -32,13 +32,17 @@ __version__ = _C.__version__
 # What programs may take as shunt.<name> without an import of its own, and few use.
 _MODULES = frozenset(("func", "linalg", "nn", "optim", "special", "utils"))
 
-
-def __getattr__(name):
-    from shunt._near_names import no_attribute
-    if name in _MODULES:
-        import importlib
-        return importlib.import_module(f"shunt.{name}")
-    raise no_attribute("module 'shunt'", name, [*globals(), *_MODULES])
+# Checkers of types take it for true, and so find misspelt names.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shunt import func, nn, optim, utils
+else:
+    def __getattr__(name):
+        from shunt._near_names import no_attribute
+        if name in _MODULES:
+            import importlib
+            return importlib.import_module(f"shunt.{name}")
+        raise no_attribute("module 'shunt'", name, [*globals(), *_MODULES])
 
 
 def __dir__():
