@@ -29,21 +29,54 @@ globals().update(_legacy_types)
 
 __version__ = _C.__version__
 
-# What programs may take as shunt.<name> without an import of its own, and few use.
-_MODULES = frozenset(("func", "linalg", "nn", "optim", "special", "utils"))
+# What programs may take as shunt.<name> without an import of its own, and few use: modules, and names with their modules.
+_MODULES = frozenset(("_subclasses", "amp", "cuda", "func", "jit", "library", "linalg", "nn", "optim", "overrides",
+                      "serialization", "special", "utils"))
+_NAMES = {
+    "load": "shunt.serialization",
+    "ops": "shunt._ops",
+    "save": "shunt.serialization",
+    "stats": "shunt.jit",
+    "explain": "shunt.jit",
+    **dict.fromkeys(("autocast", "is_autocast_enabled", "is_autocast_cpu_enabled", "get_autocast_dtype",
+                     "set_autocast_dtype", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype"), "shunt.amp.autocast_mode"),
+}
 
 # Checkers of types take it for true, and so find misspelt names.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shunt import func, nn, optim, utils
+    from shunt import _subclasses, amp, cuda, func, jit, library, nn, optim, overrides, serialization, utils
+    from shunt._ops import ops
+    from shunt.amp.autocast_mode import (autocast, get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype,
+                                         is_autocast_cpu_enabled, is_autocast_enabled, set_autocast_dtype)
+    from shunt.jit import explain, stats
+    from shunt.serialization import load, save
 else:
     def __getattr__(name):
-        from shunt._near_names import no_attribute
+        import importlib
         if name in _MODULES:
-            import importlib
-            return importlib.import_module(f"shunt.{name}")
-        raise no_attribute("module 'shunt'", name, [*globals(), *_MODULES])
+            try:
+                return importlib.import_module(f"shunt.{name}")
+            except ModuleNotFoundError as error:
+                if error.name != f"shunt.{name}":
+                    raise
+        elif name in _NAMES:
+            value = globals()[name] = getattr(importlib.import_module(_NAMES[name]), name)
+            return value
+        from shunt._near_names import no_attribute
+        raise no_attribute("module 'shunt'", name, [*globals(), *_MODULES, *_NAMES])
 
 
 def __dir__():
-    return [*globals(), *_MODULES]
+    return [*globals(), *_MODULES, *_NAMES]
+
+
+def _dispatcher_attribute(name):
+    # The dispatcher's keys and guards, which are Python's.
+    from shunt import _dispatch
+    if name.startswith("__") or not hasattr(_dispatch, name):
+        raise AttributeError(f"module 'shunt._C' has no attribute '{name}'")
+    return getattr(_dispatch, name)
+
+
+_C.__getattr__ = _dispatcher_attribute

@@ -3,6 +3,7 @@
 #include "python/src/autograd/node_object.h"
 #include "python/src/base/errors.h"
 #include "python/src/call/convert.h"
+#include "python/src/dispatch/subclasses.h"
 #include "python/src/types/tensor.h"
 #include "python/src/types/tensor_methods.h"
 
@@ -51,7 +52,10 @@ PyObject* getIsLeaf(PyObject* self, void*) {
   return guarded([&] { return PyBool_FromLong(tensorOf(self).is_leaf()); });
 }
 PyObject* getData(PyObject* self, void*) {
-  return guarded([&] { return wrap(tensorOf(self).data()); });
+  return guarded([&] {
+    const Tensor& t = tensorOf(self);
+    return t.key_set().hasAny(kClassKeys) ? dataOfClass(t) : wrap(t.data());
+  });
 }
 int setData(PyObject* self, PyObject* value, void*) {
   return guardedStatus([&] {
