@@ -47,6 +47,10 @@ struct Active {
 struct Modes {
   std::vector<std::unique_ptr<Active>> stack;
   size_t floor = 0;  // how many were entered outside of the handler that runs
+  // A thread that ends inside of a block leaves its modes: it has no lock then.
+  ~Modes() {
+    for (auto& m : stack) static_cast<void>(m.release());
+  }
 };
 thread_local Modes modes;
 
