@@ -1,5 +1,7 @@
 """shunt.Tensor: what TensorBase, of C++, has not."""
 
+import functools
+
 from shunt import _C
 
 TYPE_CHECKING = False  # true for those who read types; importing typing takes a millisecond
@@ -152,6 +154,21 @@ class Tensor(_C.TensorBase):
 
 
 _C._set_tensor_class(Tensor)
+
+
+def _offered(method):
+    # Methods written in Python ask __torch_function__ as those of C++ do.
+    @functools.wraps(method)
+    def offered(self, *args, **kwargs):
+        if _C._has_torch_function_unary(self):
+            return _C._handle_torch_function(offered, (self,), (self, *args), kwargs)
+        return method(self, *args, **kwargs)
+
+    return offered
+
+
+for _name in ("__contains__", "__deepcopy__", "__format__", "__repr__", "__reversed__", "backward", "new", "type"):
+    setattr(Tensor, _name, _offered(Tensor.__dict__[_name]))
 
 
 def _keeps_class():
