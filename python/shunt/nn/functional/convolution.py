@@ -59,6 +59,8 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
         total = [d * (k - 1) if padding == "same" else 0 for d, k in zip(dilations, weight.shape[2:])]
     else:
         total = [2 * p for p in numbers(padding, 3, "padding")]
+        if min(total) < 0:
+            raise RuntimeError("negative padding is not supported")
     from shunt.nn.functional.padding import pad
     if any(total):
         input = pad(input, [side for t in reversed(total) for side in (t // 2, t - t // 2)])

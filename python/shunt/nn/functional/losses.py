@@ -78,6 +78,9 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
     Shapes: (N, in) or (in), weight (C, *, in), bias (C, *), targets (N, *) or, probabilities, (N, C, *). `options` choose how PyTorch
     computes it in parts, and change nothing here.
     """
+    if linear_weight.dim() > 2 and input.dim() != 2:
+        raise RuntimeError(f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
+                           f"(N, {linear_weight.size(-1)}), got unbatched input with shape {tuple(input.shape)}")
     rows = linear_weight.reshape((-1, linear_weight.size(-1)))
     logits = ops.linear(input, rows, None if linear_bias is None else linear_bias.reshape((-1,)))
     if linear_weight.dim() > 2:

@@ -1,0 +1,63 @@
+"""Operators, judged by PyTorch's table of them: results in five dtypes, methods, in place, out=, gradients, and errors.
+
+Of each entry that Shunt has two drawn samples a dtype are judged, with SHUNT_TEST_LONG=1 all. differences.json says where Shunt differs
+on purpose or for want of something: entries that stand there are always judged by all samples, and a difference that is none any more
+fails.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch  # noqa: F401  without it there is nothing to judge by
+
+import copying
+from judge import Entry
+from served import SERVED
+
+DIFFERENCES = json.loads(Path(__file__).with_name("differences.json").read_text())
+# Entries that are served, of the table's; more is welcome, fewer is a loss.
+SERVED_AT_LEAST = 455
+MOST_DIFFERENCES = 40
+# Of what PyTorch leaves open, or has wrong, which sample shows it depends on its version and machine: it may be absent.
+_MAY_BE_ABSENT = "may be absent: "
+
+
+def _found(name):
+    every = copying.ALL or name in DIFFERENCES
+    found = {}
+    for aspect, what in Entry(name, SERVED[name], every=every).judge():
+        found.setdefault(aspect, what)
+    return found
+
+
+def _record(name, found):
+    """SHUNT_OPINFO_FOUND names a file to which what differs is written, for making the list anew."""
+    if found and "SHUNT_OPINFO_FOUND" in os.environ:
+        with open(os.environ["SHUNT_OPINFO_FOUND"], "a", encoding="utf-8") as file:
+            file.write(json.dumps([name, found]) + "\n")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SERVED)
+def test_operator(name):
+    found = _found(name)
+    _record(name, found)
+    listed = DIFFERENCES.get(name, {"aspects": [], "reason": ""})
+    new = {aspect: what for aspect, what in found.items() if aspect not in listed["aspects"]}
+    assert not new, "differs from PyTorch"
+    if not listed["reason"].startswith(_MAY_BE_ABSENT):
+        gone = [aspect for aspect in listed["aspects"] if aspect not in found]
+        assert not gone, "differences.json lists what is no difference any more"
+
+
+def test_what_is_listed():
+    assert DIFFERENCES.keys() <= SERVED.keys(), "differences.json has entries that aren't served"
+    assert len(DIFFERENCES) <= MOST_DIFFERENCES
+    for name, listed in DIFFERENCES.items():
+        assert listed["aspects"] and len(listed["reason"]) > 10, name
+
+
+def test_how_many_are_served():
+    assert len(SERVED) >= SERVED_AT_LEAST
