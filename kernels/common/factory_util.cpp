@@ -11,7 +11,9 @@
 namespace shunt::native {
 
 void checkOptions(const char* op, ScalarType dtype, std::optional<Layout> layout, std::optional<bool> pin_memory) {
-  SHUNT_CHECK(!isComplexType(dtype), op, "(): dtype ", dtype, " is not supported: there are no complex kernels here");
+  if (isComplexType(dtype))
+    throw NotImplementedError(
+        detail::str(op, "(): dtype ", dtype, " is not supported: there are no complex kernels here"));
   SHUNT_CHECK(isSupportedType(dtype), op, "(): dtype ", dtype, " is not supported");
   SHUNT_CHECK(layout.value_or(kStrided) == kStrided, op, "(): layout ", *layout,
               " is not supported: only Strided tensors exist here");

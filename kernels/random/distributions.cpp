@@ -128,8 +128,9 @@ struct Chance {
 void checkStd(double std) { SHUNT_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std); }
 
 void checkProbabilities(const TensorImpl& self, const TensorImpl& p) {
-  SHUNT_CHECK(isFloatingType(p.dtype()),
-              "bernoulli_: the tensor of probabilities must be of a floating dtype, but got ", p.dtype());
+  if (!isFloatingType(p.dtype()))
+    throw NotImplementedError(
+        detail::str("bernoulli_: the tensor of probabilities must be of a floating dtype, but got ", p.dtype()));
   SHUNT_CHECK(p.device() == self.device(), "bernoulli_: expected p on device ", self.device(), ", but got ",
               p.device());
 }

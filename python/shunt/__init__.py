@@ -22,9 +22,54 @@ from shunt._type_info import finfo, iinfo, result_type
 from shunt.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from shunt._random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
-from shunt import _composites, _reduction, autograd, linalg, nn, special
+from shunt import _composites, _reduction, autograd, compiler
+from shunt._as_torch import as_torch
+from shunt.compiler import compile
 
 globals().update(_legacy_types)
 _composites.add_methods(Tensor)
 
 __version__ = _C.__version__
+
+# What programs may take as shunt.<name> without an import of its own, and few use: modules, and names with their modules.
+_MODULES = frozenset(("_subclasses", "amp", "cuda", "func", "jit", "library", "linalg", "nn", "optim", "overrides",
+                      "serialization", "special", "utils"))
+_NAMES = {
+    "load": "shunt.serialization",
+    "ops": "shunt._ops",
+    "save": "shunt.serialization",
+    "stats": "shunt.jit",
+    "explain": "shunt.jit",
+    **dict.fromkeys(("autocast", "is_autocast_enabled", "is_autocast_cpu_enabled", "get_autocast_dtype",
+                     "set_autocast_dtype", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype"), "shunt.amp.autocast_mode"),
+}
+
+
+def __getattr__(name):
+    import importlib
+    if name in _MODULES:
+        try:
+            return importlib.import_module(f"shunt.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"shunt.{name}":
+                raise
+    elif name in _NAMES:
+        value = globals()[name] = getattr(importlib.import_module(_NAMES[name]), name)
+        return value
+    from shunt._near_names import no_attribute
+    raise no_attribute("module 'shunt'", name, [*globals(), *_MODULES, *_NAMES])
+
+
+def __dir__():
+    return [*globals(), *_MODULES, *_NAMES]
+
+
+def _dispatcher_attribute(name):
+    # The dispatcher's keys and guards, which are Python's.
+    from shunt import _dispatch
+    if name.startswith("__") or not hasattr(_dispatch, name):
+        raise AttributeError(f"module 'shunt._C' has no attribute '{name}'")
+    return getattr(_dispatch, name)
+
+
+_C.__getattr__ = _dispatcher_attribute

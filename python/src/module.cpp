@@ -8,10 +8,15 @@
 #include "python/src/autograd/hooks.h"
 #include "python/src/autograd/node_object.h"
 #include "python/src/autograd/saved_hooks.h"
-#include "python/src/base/log.h"
 #include "python/src/base/errors.h"
+#include "python/src/base/log.h"
 #include "python/src/call/entry.h"
+#include "python/src/compile/compiled.h"
+#include "python/src/dispatch/dispatch.h"
+#include "python/src/files/files.h"
+#include "python/src/func/calls.h"
 #include "python/src/types/constants.h"
+#include "python/src/types/cuda.h"
 #include "python/src/types/device.h"
 #include "python/src/types/generator.h"
 #include "python/src/types/settings.h"
@@ -46,8 +51,10 @@ PyMethodDef module_functions[] = {
 /// package.
 void addFunctions(PyObject* module) {
   for (const ModuleFunctions* m = generated_modules; m->name != nullptr; ++m) {
+    const auto* name =
+        new std::string(std::string("shunt._C.") + m->name);  // by which functions are known as the package's
     auto* definition = new PyModuleDef{.m_base = PyModuleDef_HEAD_INIT,
-                                       .m_name = m->name,
+                                       .m_name = name->c_str(),
                                        .m_doc = "Operators of the dictionary as functions.",
                                        .m_size = -1,
                                        .m_methods = m->functions};  // as long as the process
@@ -57,8 +64,9 @@ void addFunctions(PyObject* module) {
 }
 
 void fill(PyObject* m) {
-  for (PyMethodDef* functions : {module_functions, autograd_functions, recording_functions, factory_functions, dlpack_functions,
-                                 storage_functions, setting_functions, tensor_class_functions, tensor_value_functions})
+  for (PyMethodDef* functions : {module_functions, autograd_functions, recording_functions, factory_functions,
+                                 dlpack_functions, storage_functions, setting_functions, file_functions, cuda_functions,
+                                 tensor_class_functions, tensor_value_functions})
     checkStatus(PyModule_AddFunctions(m, functions));
   checkStatus(PyModule_AddStringConstant(m, "__version__", SHUNT_VERSION));
   addConstants(m);
@@ -73,6 +81,9 @@ void fill(PyObject* m) {
   addGradModes(m);
   sendLogToPython();
   addFunctions(m);
+  addDispatch(m);
+  addCompiled(m);
+  addFunctionTransforms(m);
 }
 
 /// Types, constants and the default generator are one for a process, so another interpreter gets none, and who imports

@@ -1,4 +1,4 @@
-"""x[...] and x[...] = y: what PyTorch takes, with its results and its kinds of errors, and random expressions of both."""
+"""x[...] and x[...] = y: what PyTorch takes, with its results and kinds of errors, and random expressions."""
 
 import os
 import random
@@ -21,12 +21,14 @@ x[True]              x[False]             x[:, True]           x[0, True, [0, 1]
 x[[0, 1]]            x[[]]                x[[1.5, 0]]          x[[True, False]]     x[[True, 2]]         x[range(2)]
 x[:, [0, 1], [[0], [1]]]                  x[[0, 1], :, [0, 1]]                      x[[0, 1], [0, 1, 2]]
 x[[[0, 1], [1, 0]]]  x[[0, slice(None)]]  x[[None, 0]]         x[[[0, 1], [1]]]     x[[[]]]              x[[0] * 40]
-x[np.int64(1)]       x[np.array(1)]       x[np.array([0, 1])]  x[np.array([0., 1])] x[np.int64(1):]      x[np.float64(1)]
+x[np.int64(1)]       x[np.array(1)]       x[np.array([0, 1])]  x[np.array([0., 1])] x[np.int64(1):]
+x[np.float64(1)]
 x[np.array([True, False])]                x[np.array([[0, 1], [1, 0]])]             x[np.array([1, 0], dtype=np.uint8)]
 x[np.array([0, 1], dtype=np.int32)]       x[np.array([], dtype=np.int64)]           x[:, 0, np.arange(4)[::2]]
 x[1.0]               x['a']               x[b'01']             x[['a']]             x[{1}]               x[{1: 2}]
 x[object()]          x[1 + 2j]            x[0, 'a']            x[memoryview(b'\\0\\1')]  x[x > 5]         x[x[0] > 5]
-x[x[:, :, 0] > 5]    x[:, x[0, :, 0] > 3] x[x > 100]           x[x]                 x[x[0, 0, 0]]        x[x[:, 0, 0] > 3, 1]
+x[x[:, :, 0] > 5]    x[:, x[0, :, 0] > 3] x[x > 100]           x[x]                 x[x[0, 0, 0]]
+x[x[:, 0, 0] > 3, 1]
 x[0, 0, 0][0]        x[0, 0, 0][None]     x[0, 0, 0][...]      x[0, 0, 0][()]       x[0, 0, 0][True]     x[0, 0, 0][:]
 x[0, 0, 0][0, 0]     x[i]                 x[i, i]              x[:, m]              x[m, m]              x[i[0]]
 x[i.to(I32)]         x[i.to(I16)]         x[i[0]:]             x[[i[0], i[1]]]      x[i, ..., m]         x[m]
@@ -34,14 +36,27 @@ x[i.to(I32)]         x[i.to(I16)]         x[i[0]:]             x[[i[0], i[1]]]  
 
 # The same with y a 2 x 3 tensor of zeros.
 WRITE = """
-y[0] = [1, 2, 3]; y[0] = (1, 2, 3); y[0] = np.array([1, 2, 3]); y[0] = np.float32(2); y[0] = True; y[0] = None; y['a'] = 1
-del y[0]; y[5] = 1; y[[0, 0]] = 2; y[()] = 3; y[...] = 4; y[True] = 5; y[False] = 5; y[None] = 6; y[0] = 'a'; y[0] = 10**30
+y[0] = [1, 2, 3]; y[0] = (1, 2, 3); y[0] = np.array([1, 2, 3]); y[0] = np.float32(2); y[0] = True; y[0] = None
+y['a'] = 1
+del y[0]; y[5] = 1; y[[0, 0]] = 2; y[()] = 3; y[...] = 4; y[True] = 5; y[False] = 5; y[None] = 6; y[0] = 'a'
+y[0] = 10**30
 y[[True, False]] = 1; y[::2] = 1; y[::-1] = 1; y[1:, :-1] = 3; y[-1] = 2; y[None, 0] = 1.5; y[[[0], [1]], [0, 2]] = 4
-y[0] = range(3); y[1.0] = 1; y[(0, 1, 2)] = 1; y[y >= 0] = np.float64(1); y[0] = np.int64(3); y[0] = y[1] + 2; y[:] = y[0] + 1
+y[0] = range(3); y[1.0] = 1; y[(0, 1, 2)] = 1; y[y >= 0] = np.float64(1); y[0] = np.int64(3); y[0] = y[1] + 2
+y[:] = y[0] + 1
 y[0, 0] = y[1, 1] + 3; y[y >= 0] = y[0, 0] + 2; y[[0, 1]] = y[0:1] + 1; y[:, None] = y[:, None] + 1; y[0] = y
-y[:, :2] = y[None, None, :, :2] + 1; y[0, ...] = 5; y[..., 1] = y[:, 0] + 4; y[[1, 0]] = y + 1; y[:, [True, False, True]] = 7
+y[:, :2] = y[None, None, :, :2] + 1; y[0, ...] = 5; y[..., 1] = y[:, 0] + 4; y[[1, 0]] = y + 1
+y[:, [True, False, True]] = 7
 y[i] = 1; y[i, 0] = y[:, 1] + 1; y[m] = 2; y[i] = i; y[0] = i[0]; y[:, 0] = i; y[m, 1] = y[0, 0] + 3; y[y > 5] = y[0]
 """
+
+
+DIFFERENTIATED = "x[1]; x[:, 1:]; x[[1, 0]]; x[x.detach() > 5]; x[..., None, 2]; x[[0, 0], :, [1, 1]]"
+DIFFERENTIATED_WRITES = "y[1] = v; y[:, 1:] = 2.0; y[[1, 0]] = v; y[y.detach() > 5] = 0.5; y[..., 0] = v[..., 0]"
+
+
+def pieces(text, separator):
+    """The expressions of a table."""
+    return [t.strip() for line in text.strip().splitlines() for t in line.split(separator) if t.strip()]
 
 
 def outcome(lib, run, value):
@@ -75,12 +90,12 @@ def cube(lib):
     return lib.arange(24.0).reshape(2, 3, 4)
 
 
-@pytest.mark.parametrize("text", [t.strip() for line in READ.strip().splitlines() for t in line.split("  ") if t.strip()])
+@pytest.mark.parametrize("text", pieces(READ, "  "))
 def test_reading(text):
     assert outcome(shunt, read(text), cube(shunt)) == outcome(torch, read(text), cube(torch))
 
 
-@pytest.mark.parametrize("text", [t.strip() for line in WRITE.strip().splitlines() for t in line.split(";") if t.strip()])
+@pytest.mark.parametrize("text", pieces(WRITE, ";"))
 def test_writing(text):
     assert outcome(shunt, written(text), shunt.zeros((2, 3))) == outcome(torch, written(text), torch.zeros(2, 3))
 
@@ -103,7 +118,7 @@ def test_a_list_that_means_several_indices_warns():
         cube(shunt)[[0, slice(None)]]
 
 
-@pytest.mark.parametrize("text", ["x[1]", "x[:, 1:]", "x[[1, 0]]", "x[x.detach() > 5]", "x[..., None, 2]", "x[[0, 0], :, [1, 1]]"])
+@pytest.mark.parametrize("text", pieces(DIFFERENTIATED, ";"))
 def test_gradients_of_reading(text):
     grads = []
     for lib in (shunt, torch):
@@ -114,7 +129,7 @@ def test_gradients_of_reading(text):
     assert grads[0] == grads[1]
 
 
-@pytest.mark.parametrize("text", ["y[1] = v", "y[:, 1:] = 2.0", "y[[1, 0]] = v", "y[y.detach() > 5] = 0.5", "y[..., 0] = v[..., 0]"])
+@pytest.mark.parametrize("text", pieces(DIFFERENTIATED_WRITES, ";"))
 def test_gradients_of_writing(text):
     grads = []
     for lib in (shunt, torch):
@@ -197,7 +212,8 @@ class Draw:
             parts[place:] = ["..."] + [self.index(size, length) for size in (shape[-tail:] if tail else [])]
         for _ in range(self.random.randrange(3)):
             if self.random.random() < 0.3:
-                extra = self.random.choice(["None", "None", "True", "False", "L(1, I64)" if shape[:1] > [1] else "None"])
+                number = "L(1, I64)" if shape[:1] > [1] else "None"
+                extra = self.random.choice(["None", "None", "True", "False", number])
                 parts.insert(self.random.randrange(len(parts) + 1), extra)
         if self.random.random() < 0.02:
             parts.append("0")

@@ -7,5 +7,6 @@ from shunt.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from shunt.autograd.function import Function, NestedIOFunction
 from shunt.autograd.gradcheck import gradcheck, gradgradcheck
 
-__all__ = ["Function", "NestedIOFunction", "backward", "detect_anomaly", "enable_grad", "function", "functional", "grad",
-           "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled"]
+__all__ = ["Function", "NestedIOFunction", "backward", "detect_anomaly", "enable_grad", "function", "functional",
+           "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "set_detect_anomaly",
+           "set_grad_enabled"]

@@ -50,14 +50,38 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         retain_graph: whether the graph may be used again; create_graph by default.
         create_graph: whether the gradients can be differentiated in turn.
         allow_unused: whether None may be returned for inputs that outputs don't depend on; else RuntimeError.
+        is_grads_batched: grad_outputs have one more dimension in front, and so have the results: a backward for each.
         materialize_grads: zeros instead of None.
     """
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+                         "allow_unused=False.")
     tensors, wanted = _as_tuple(outputs, "grad"), _as_tuple(inputs, "grad")
-    result = _run_backward(tensors, _gradients(grad_outputs, tensors), create_graph if retain_graph is None else retain_graph,
-                           create_graph, wanted, bool(allow_unused) or materialize_grads, False)
-    if materialize_grads:
-        from shunt import zeros_like
-        result = tuple(zeros_like(i) if g is None else g for g, i in zip(result, wanted))
-    return result
+    gradients = _gradients(grad_outputs, tensors)
+    keep = create_graph if retain_graph is None else retain_graph
+    unused = bool(allow_unused) or materialize_grads
+    if is_grads_batched:
+        return _batched(tensors, wanted, gradients, keep, create_graph, unused, materialize_grads)
+    result = _run_backward(tensors, gradients, keep, create_graph, wanted, unused, False)
+    return _zeros_for_none(result, wanted) if materialize_grads else result
+
+
+def _zeros_for_none(grads, inputs):
+    from shunt import zeros_like
+    return tuple(zeros_like(i) if g is None else g for g, i in zip(grads, inputs))
+
+
+def _batched(tensors, inputs, gradients, keep, create_graph, unused, materialize):
+    """One backward for each of the gradients that are stacked in the first dimension."""
+    from shunt import stack
+    size = next((g.shape[0] for g in gradients if g is not None), None)
+    if size is None or any(g is None or g.shape[:1] != (size,) for g in gradients):
+        raise RuntimeError("grad: with is_grads_batched each of grad_outputs needs a first dimension, of one size, got "
+                           f"{[None if g is None else tuple(g.shape) for g in gradients]}")
+    rows = []
+    for i in range(size):
+        last = i == size - 1
+        given = tuple(g[i] for g in gradients)
+        row = _run_backward(tensors, given, keep or not last, create_graph, inputs, unused, False)
+        rows.append(_zeros_for_none(row, inputs) if materialize else row)
+    return tuple(None if column[0] is None else stack(column) for column in zip(*rows))

@@ -1,20 +1,28 @@
 """no_grad, enable_grad, set_grad_enabled and inference_mode: context managers and decorators."""
 
 import functools
-import inspect
 import warnings
 
 from shunt import _C
+
+# What `inspect` would say; importing it costs more than the rest of the package.
+_CO_GENERATOR = 0x20
+
+
+def _is_generator_function(function):
+    while hasattr(function, "__func__") or isinstance(function, functools.partial):
+        function = getattr(function, "__func__", None) or function.func
+    return bool(getattr(getattr(function, "__code__", None), "co_flags", 0) & _CO_GENERATOR)
 
 
 class _Decorator:
     """A context manager that may stand above a function, or a generator function, with or without parentheses."""
 
     def __call__(self, function):
-        if inspect.isclass(function):
+        if isinstance(function, type):
             warnings.warn("Decorating classes is deprecated and will be disabled in future versions. You should only "
                           "decorate functions or methods: decorate `__init__`.", FutureWarning, stacklevel=2)
-        if inspect.isgeneratorfunction(function):
+        if _is_generator_function(function):
             return self._generator(function)
 
         @functools.wraps(function)
@@ -72,7 +80,8 @@ class set_grad_enabled(_Decorator):
 
     def __init__(self, mode):
         if not isinstance(mode, bool):
-            raise TypeError(f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}")
+            raise TypeError(f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
+                            f"{type(mode).__name__}")
         self.prev = _C.is_grad_enabled()
         self.mode = mode
         _C._set_grad_enabled(mode)

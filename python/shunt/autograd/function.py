@@ -1,7 +1,6 @@
 """Function: operators with a forward and a backward written in Python."""
 
 import functools
-import inspect
 import warnings
 
 from shunt import _C
@@ -69,7 +68,8 @@ class Function(_FunctionBase, FunctionCtx, metaclass=FunctionMeta):
                       "should invoke them on the class itself, by apply().", DeprecationWarning, stacklevel=2)
 
     def __call__(self, *args, **kwargs):
-        raise RuntimeError(f"{type(self).__name__}: functions with a forward that isn't static are not supported. Write "
+        raise RuntimeError(f"{type(self).__name__}: functions with a forward that isn't static are not supported. "
+                           f"Write "
                            "static methods, and call the class's apply().")
 
     @staticmethod
@@ -89,19 +89,22 @@ class Function(_FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     @staticmethod
     def backward(ctx, *grad_outputs):
         """The gradients of forward's arguments, None for those that have none, from those of its results."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function "
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom "
+                                  "autograd.Function "
                                   "to use it with backward mode AD.")
 
     @staticmethod
     def vjp(ctx, *grad_outputs):
         """Another name for backward."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function "
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom "
+                                  "autograd.Function "
                                   "to use it with backward mode AD.")
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
         """Not called: Shunt has no forward mode."""
-        raise NotImplementedError("jvp: Shunt has no forward-mode differentiation; autograd.functional.jvp goes backward "
+        raise NotImplementedError("jvp: Shunt has no forward-mode differentiation; autograd.functional.jvp goes "
+                                  "backward "
                                   "twice instead")
 
     @staticmethod
@@ -112,6 +115,7 @@ class Function(_FunctionBase, FunctionCtx, metaclass=FunctionMeta):
 
 @functools.lru_cache(maxsize=512)
 def _signature(forward):
+    import inspect  # costs more to import than the rest of the package
     return inspect.signature(forward)
 
 

@@ -64,7 +64,8 @@ def _filled(results, like, strict, message):
 
 def _checked_outputs(outputs, strict, function):
     if strict and not all(o.requires_grad for o in outputs):
-        raise RuntimeError(f"{function}: an output of the user-provided function does not require gradients. The outputs "
+        raise RuntimeError(f"{function}: an output of the user-provided function does not require gradients. The "
+                           f"outputs "
                            "must be computed in a differentiable manner from the input when running in strict mode.")
 
 
@@ -73,7 +74,8 @@ def _finished(results, several, create_graph):
     return results if several else results[0]
 
 
-_INDEPENDENT = "{}: output {} of the user-provided function is independent of an input. This is not allowed in strict mode."
+_INDEPENDENT = ("{}: output {} of the user-provided function is independent of an input. This is not allowed in "
+                "strict mode.")
 
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
@@ -119,8 +121,9 @@ def _row_wise(output, leaves, create_graph):
     flat = output.reshape(-1)
     rows = []
     for i in range(flat.numel()):
-        rows.append(_grad((flat,), leaves, (shunt.zeros_like(flat).index_fill_(0, shunt.tensor([i]), 1.0),), create_graph,
-                          retain_graph=True))
+        one = shunt.zeros_like(flat.detach())
+        one[i] = 1
+        rows.append(_grad((flat,), leaves, (one,), create_graph, retain_graph=True))
     return rows
 
 
@@ -150,7 +153,8 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
                 shape = (*output.shape, *leaf.shape)
                 block = shunt.stack(column).reshape(shape) if column else shunt.zeros(shape, dtype=leaf.dtype)
                 if strict and create_graph and not block.requires_grad:
-                    raise RuntimeError("jacobian: the Jacobian is independent of the inputs. This is not allowed in strict "
+                    raise RuntimeError("jacobian: the Jacobian is independent of the inputs. This is not allowed in "
+                                       "strict "
                                        "mode when create_graph=True.")
                 blocks.append(block if create_graph else block.detach())
             result.append(tuple(blocks) if several_inputs else blocks[0])
@@ -188,7 +192,8 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
         _checked_outputs((value,), strict, "vhp")
         gradient = _filled(_grad((value,), leaves, (shunt.ones_like(value),), True), leaves, strict,
                            _INDEPENDENT.format("vhp", ""))
-        results = _filled(_grad(gradient, leaves, vectors, create_graph), leaves, strict, _INDEPENDENT.format("vhp", ""))
+        results = _grad(gradient, leaves, vectors, create_graph)
+        results = _filled(results, leaves, strict, _INDEPENDENT.format("vhp", ""))
     return _finished(outputs, is_tuple, create_graph), _finished(results, several, create_graph)
 
 

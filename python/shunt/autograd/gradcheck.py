@@ -41,11 +41,14 @@ def _check_inputs(inputs):
         if not _is_checked(t):
             continue
         if t.dtype != shunt.float64:
-            warnings.warn(f"Input #{index} requires gradient and is not a double precision floating point. This check will "
+            warnings.warn(f"Input #{index} requires gradient and is not a double precision floating point. This "
+                          f"check will "
                           "likely fail if all the inputs are not of double precision floating point.", stacklevel=4)
         if any(size > 1 and stride == 0 for size, stride in zip(t.shape, t.stride())):
-            raise RuntimeError(f"The {index}th input has a dimension with stride 0. gradcheck only supports inputs that "
-                               "are non-overlapping to be able to compute the numerical gradients correctly. You should "
+            raise RuntimeError(f"The {index}th input has a dimension with stride 0. gradcheck only supports inputs "
+                               f"that "
+                               "are non-overlapping to be able to compute the numerical gradients correctly. You "
+                               "should "
                                "call .contiguous on the input before passing it to gradcheck.")
         t.retain_grad()
 
@@ -103,7 +106,8 @@ def _check_slow(func, func_out, inputs, checked, eps, atol, rtol, nondet_tol):
             for a, b in zip(first, second):
                 if a.numel() and not bool(((a - b).abs() <= nondet_tol).logical_or(a.isnan()).all()):
                     raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and "
-                                         f"grad_output multiple times gives different values. The tolerance is {nondet_tol}.")
+                                         f"grad_output multiple times gives different values. The tolerance is "
+                                         f"{nondet_tol}.")
     places = [i for i, o in enumerate(_tensors(func_out)) if o.requires_grad]
     for j, t in enumerate(checked):
         rows = _numerical(func, inputs, t, eps)
@@ -144,21 +148,27 @@ def _check_fast(func, func_out, inputs, checked, eps, atol, rtol):
                                      f"numerical:{n}\nanalytical:{a}\n")
 
 
-def _check_undefined(func, inputs, checked):
-    """Backward of outputs that got no gradient gives None or zeros."""
-    def is_zero(g):
-        return g is None or bool((g == 0).all())
+def _check_zeros(outputs, checked):
+    """A gradient of zeros gives zeros."""
+    grads = grad(outputs, checked, tuple(shunt.zeros_like(o) for o in outputs), retain_graph=True, allow_unused=True)
+    if any(g is not None and bool((g != 0).any()) for g in grads):
+        raise GradcheckError("backward not multiplied by grad_output")
 
-    outputs = _differentiable(func(*inputs))
-    if not outputs:
-        raise GradcheckError("Expected at least one of the outputs to require gradients, "
-                             "but none of the outputs of the function do")
-    summed = [shunt.zeros_like(o) for o in outputs]
-    for grads in (summed,):
-        if not all(is_zero(g) for g in grad(outputs, checked, tuple(grads), allow_unused=True)):
-            raise GradcheckError("Expected backward function to handle undefined output grads. Please look at 'Notes about "
-                                 "undefined output gradients' in the description of derivatives: a gradient of zeros gives "
-                                 "gradients other than zero")
+
+def _check_undefined(outputs, checked):
+    """An output without gradient counts as one whose gradient is zeros."""
+    if len(outputs) < 2:
+        return
+    for k, output in enumerate(outputs):
+        seed = shunt.ones_like(output)
+        alone = grad((output,), checked, (seed,), retain_graph=True, allow_unused=True)
+        seeds = tuple(seed if i == k else shunt.zeros_like(o) for i, o in enumerate(outputs))
+        beside_zeros = grad(outputs, checked, seeds, retain_graph=True, allow_unused=True)
+        for a, b, t in zip(alone, beside_zeros, checked):
+            a, b = (shunt.zeros_like(t) if g is None else g for g in (a, b))
+            if not shunt.allclose(a, b, equal_nan=True):
+                raise GradcheckError("Expected backward function to handle undefined output grads: with a gradient of "
+                                     f"output {k} alone it gives others than with zeros for the rest")
 
 
 def _run(func, inputs, eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode):
@@ -175,14 +185,14 @@ def _run(func, inputs, eps, atol, rtol, nondet_tol, check_undefined_grad, check_
                         raise GradcheckError("Numerical gradient for function expected to be zero")
             return
         if any(o.is_sparse for o in outputs):
-            raise ValueError("Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the "
-                             "output of fn for gradcheck.")
+            raise ValueError("Sparse output is not supported at gradcheck yet. Call to_dense() in the function")
         if fast_mode:
             _check_fast(func, func_out, inputs, checked, eps, atol, rtol)
         else:
             _check_slow(func, func_out, inputs, checked, eps, atol, rtol, nondet_tol)
+        _check_zeros(outputs, checked)
         if check_undefined_grad:
-            _check_undefined(func, inputs, checked)
+            _check_undefined(outputs, checked)
         if check_grad_dtypes:
             grads = grad(outputs, checked, tuple(shunt.ones_like(o) for o in outputs), allow_unused=True)
             if any(g is not None and g.dtype != t.dtype for g, t in zip(grads, checked)):
@@ -202,7 +212,7 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
         atol, rtol: tolerances of the comparison.
         raise_exception: False: returns False instead of raising.
         nondet_tol: how far two backwards of the same may differ.
-        check_undefined_grad: whether a gradient of zeros has to give zeros.
+        check_undefined_grad: whether outputs without gradient have to count as those with a gradient of zeros.
         check_grad_dtypes: whether the gradients' dtypes have to be the inputs'.
         fast_mode: one random projection of the Jacobian instead of all of it.
         check_batched_grad, check_forward_ad, check_batched_forward_grad: NotImplementedError where True.
@@ -255,11 +265,12 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
 
     def gradients(*args):
         given = args[:-count] if count else args
-        outputs = _differentiable(func(*given))
-        wanted = tuple(given[i] for i in checked)
-        return tuple(g for g in grad(outputs, wanted, args[-count:], create_graph=True, allow_unused=True)
-                     if g is not None)
+        with enable_grad():  # differences are taken without
+            outputs = _differentiable(func(*given))
+            wanted = tuple(given[i] for i in checked)
+            grads = grad(outputs, wanted, args[-count:], create_graph=True, allow_unused=True)
+        return tuple(g for g in grads if g is not None)
 
-    return gradcheck(gradients, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
-                     nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
-                     check_batched_grad=check_batched_grad, fast_mode=fast_mode)
+    return gradcheck(gradients, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol,
+                     raise_exception=raise_exception, nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad,
+                     check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad, fast_mode=fast_mode)

@@ -11,8 +11,8 @@ from shunt import _C
 from shunt._C import TensorBase, _FunctionBase, _NodeBase
 from shunt.autograd._grad_mode import enable_grad
 
-__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
-           "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+           "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
 
 
 class Node(abc.ABC):
@@ -21,7 +21,8 @@ class Node(abc.ABC):
     @classmethod
     def __subclasshook__(cls, subclass):
         if cls is Node:
-            return issubclass(subclass, _NodeBase) or hasattr(subclass, "_forward_cls") and issubclass(subclass, _FunctionBase)
+            is_context = issubclass(subclass, _FunctionBase) and hasattr(subclass, "_forward_cls")
+            return is_context or issubclass(subclass, _NodeBase)
         return NotImplemented
 
 

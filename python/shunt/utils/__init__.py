@@ -1,1 +1,3 @@
 """Helpers that programs of PyTorch's import from torch.utils."""
+
+from shunt.utils import _pytree as _pytree

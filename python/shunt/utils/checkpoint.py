@@ -105,7 +105,8 @@ class _Frame:
         run = shunt._C._current_graph_task_id()
         if run not in holder.values:
             if run in self.done:
-                raise CheckpointError("shunt.utils.checkpoint: a tensor saved in forward was not saved when the function "
+                raise CheckpointError("shunt.utils.checkpoint: a tensor saved in forward was not saved when the "
+                                      "function "
                                       "ran again, or it is used twice in one backward. The function must do the same "
                                       "each time")
             self._run_again(run)
@@ -121,10 +122,12 @@ class _Frame:
         def keep(tensor):
             nonlocal count
             if count >= len(self.holders):
-                raise CheckpointError("shunt.utils.checkpoint: trying to save more tensors during recomputation than during "
+                raise CheckpointError("shunt.utils.checkpoint: trying to save more tensors during recomputation than "
+                                      "during "
                                       "the original forward pass.")
             if self.check == "default" and self.shapes[count] != (tensor.shape, tensor.dtype, tensor.device):
-                raise CheckpointError("shunt.utils.checkpoint: Recomputed values for the following tensors have different "
+                raise CheckpointError("shunt.utils.checkpoint: Recomputed values for the following tensors have "
+                                      "different "
                                       f"metadata than during the forward pass: tensor {count} was "
                                       f"{self.shapes[count]}, and is {(tensor.shape, tensor.dtype, tensor.device)} now")
             holder = self.holders[count]()
@@ -136,7 +139,8 @@ class _Frame:
             return tensor.detach()
 
         def not_used(tensor):
-            raise CheckpointError("shunt.utils.checkpoint: backward inside of the checkpointed function is not supported "
+            raise CheckpointError("shunt.utils.checkpoint: backward inside of the checkpointed function is not "
+                                  "supported "
                                   "while it is computed again")
 
         with contextlib.suppress(_StopRecomputation), enable_grad(), saved_tensors_hooks(keep, not_used):
@@ -156,8 +160,8 @@ def _checkpoint_without_reentry(function, preserve_rng_state, context_fn, determ
         return function(*args, **kwargs)
 
 
-def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False,
-               early_stop=True, **kwargs):
+def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default",
+               debug=False, early_stop=True, **kwargs):
     """function(*args, **kwargs), without keeping what its operators save for backward, which runs it again.
 
     Args:

@@ -66,12 +66,16 @@ void FunctionNode::prepareFor(const variable_list& inputs, std::vector<bool> is_
 }
 
 void FunctionNode::finishWith(const variable_list& inputs, variable_list& outputs, bool record) {
-  const FunctionObject* o = asObject(context_object_);
+  FunctionObject* o = asObject(context_object_);
   if (o->dirty_tensors != nullptr) context_.mark_dirty(tensorsIn(o->dirty_tensors, "mark_dirty"));
   if (o->non_differentiable != nullptr)
     context_.mark_non_differentiable(tensorsIn(o->non_differentiable, "mark_non_differentiable"));
   variable_list saved = tensorsIn(o->to_save, "save_for_backward");
   context_.save_for_backward(std::move(saved));
+  // The results that are among them own the graph, which a context that somebody keeps must not.
+  Py_CLEAR(o->dirty_tensors);
+  Py_CLEAR(o->non_differentiable);
+  Py_CLEAR(o->to_save);
   finish(inputs, outputs, record);
 }
 

@@ -3,6 +3,7 @@
 #include "python/src/autograd/node_object.h"
 #include "python/src/base/errors.h"
 #include "python/src/call/convert.h"
+#include "python/src/dispatch/subclasses.h"
 #include "python/src/types/tensor.h"
 #include "python/src/types/tensor_methods.h"
 
@@ -36,9 +37,13 @@ int setGrad(PyObject* self, PyObject* value, void*) {
       raise(PyExc_TypeError, "assigned grad expected to be a Tensor or None but got grad of type " + typeNameOf(value));
     const Tensor& grad = tensorOf(value);
     if (value == self) raise(PyExc_RuntimeError, "can't assign Tensor as its own grad");
-    if (grad.scalar_type() != t.scalar_type() || grad.device() != t.device())
-      raise(PyExc_RuntimeError, "assigned grad has data of a different type");
-    if (grad.sizes() != t.sizes()) raise(PyExc_RuntimeError, "assigned grad has data of a different size");
+    const auto attempt = [](const char* what, const auto& given, const auto& wanted) {
+      raise(PyExc_RuntimeError, shunt::detail::str("attempting to assign a gradient ", what, " '", given,
+                                                   "' to a tensor ", what, " '", wanted, "'"));
+    };
+    if (grad.scalar_type() != t.scalar_type()) attempt("with dtype", grad.scalar_type(), t.scalar_type());
+    if (grad.device() != t.device()) attempt("on device", grad.device(), t.device());
+    if (grad.sizes() != t.sizes()) attempt("of size", grad.sizes(), t.sizes());
     t.mutable_grad() = grad;
     return 0;
   });
@@ -47,7 +52,10 @@ PyObject* getIsLeaf(PyObject* self, void*) {
   return guarded([&] { return PyBool_FromLong(tensorOf(self).is_leaf()); });
 }
 PyObject* getData(PyObject* self, void*) {
-  return guarded([&] { return wrap(tensorOf(self).data()); });
+  return guarded([&] {
+    const Tensor& t = tensorOf(self);
+    return t.key_set().hasAny(kClassKeys) ? dataOfClass(t) : wrap(t.data());
+  });
 }
 int setData(PyObject* self, PyObject* value, void*) {
   return guardedStatus([&] {

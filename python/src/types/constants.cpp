@@ -60,6 +60,7 @@ PyTypeObject MemoryFormatType =
 
 std::array<PyObject*, kNumScalarTypes> dtype_objects{};
 std::array<PyObject*, 4> layout_objects{};
+std::array<PyObject*, 4> memory_format_objects{};
 
 PyObject* addConstant(PyObject* module, PyTypeObject& type, const char* name, int64_t value) {
   PyObject* o = check(type.tp_alloc(&type, 0));
@@ -110,7 +111,7 @@ void addConstants(PyObject* module) {
     layout_objects[i] = addConstant(module, LayoutType, kLayouts[i], static_cast<int64_t>(i));
   constexpr const char* kFormats[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
   for (size_t i = 0; i < std::size(kFormats); ++i)
-    Py_DECREF(addConstant(module, MemoryFormatType, kFormats[i], static_cast<int64_t>(i)));
+    memory_format_objects[i] = addConstant(module, MemoryFormatType, kFormats[i], static_cast<int64_t>(i));
 }
 
 bool isDType(PyObject* o) {
@@ -133,5 +134,7 @@ PyObject* dtypeObject(ScalarType type) {
   return o;
 }
 PyObject* layoutObject(Layout layout) { return layout_objects[static_cast<size_t>(layout)]; }
+
+PyObject* memoryFormatObject(MemoryFormat format) { return memory_format_objects[static_cast<size_t>(format)]; }
 
 }  // namespace shunt::python

@@ -23,5 +23,6 @@ inline ScalarType dtypeOf(PyObject* o) { return static_cast<ScalarType>(constant
 // Borrowed.
 PyObject* dtypeObject(ScalarType type);
 PyObject* layoutObject(Layout layout);
+PyObject* memoryFormatObject(MemoryFormat format);
 
 }  // namespace shunt::python

@@ -114,6 +114,8 @@ PyMethodDef methods[] = {
 };
 PyGetSetDef properties[] = {{"device", getDevice, nullptr, "The device that it draws for.", nullptr}, {}};
 
+PyObject* standard_generator = nullptr;  // shunt.default_generator
+
 PyTypeObject GeneratorType = {
     .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "shunt.Generator",
     .tp_basicsize = sizeof(GeneratorObject),
@@ -134,8 +136,16 @@ void addGenerator(PyObject* module) {
   const Ref standard = owned(GeneratorType.tp_alloc(&GeneratorType, 0));
   new (&of(standard.get())) Generator(default_generator());
   checkStatus(PyModule_AddObjectRef(module, "default_generator", standard.get()));
+  standard_generator = Py_NewRef(standard.get());
 }
 bool isGenerator(PyObject* o) { return Py_TYPE(o) == &GeneratorType; }
 const Generator& generatorOf(PyObject* o) { return of(o); }
+
+PyObject* wrapGenerator(const Generator& generator) {
+  if (generator.impl() == of(standard_generator).impl()) return Py_NewRef(standard_generator);
+  PyObject* o = check(GeneratorType.tp_alloc(&GeneratorType, 0));
+  new (&of(o)) Generator(generator);
+  return o;
+}
 
 }  // namespace shunt::python

@@ -11,5 +11,7 @@ namespace shunt::python {
 void addGenerator(PyObject* module);
 bool isGenerator(PyObject* o);
 const Generator& generatorOf(PyObject* o);
+/// A new object; the default generator's is the one of shunt.default_generator.
+PyObject* wrapGenerator(const Generator& generator);
 
 }  // namespace shunt::python

@@ -7,6 +7,8 @@
 #include "python/src/autograd/traverse.h"
 #include "python/src/base/errors.h"
 #include "python/src/call/entry.h"
+#include "python/src/dispatch/subclasses.h"
+#include "python/src/dispatch/torch_function.h"
 #include "python/src/types/storage.h"
 #include "python/src/types/tensor_methods.h"
 
@@ -200,6 +202,8 @@ PyObject* wrap(Tensor tensor) {
     new (&asObject(o)->tensor) Tensor(std::move(tensor));
     return o;
   }
+  if (impl->key_set().hasAny(kClassKeys)) [[unlikely]]
+    return wrapOfClass(std::move(tensor));
   return wrapAs(tensor_class, std::move(tensor));
 }
 
@@ -238,6 +242,7 @@ void addTensorType(PyObject* module) {
       joined<PyMethodDef>({tensor_conversion_methods, tensor_factory_methods, tensor_storage_methods, generated_methods,
                            tensor_value_methods, tensor_metadata_methods, tensor_autograd_methods});
   TensorBaseType.tp_getset = joined<PyGetSetDef>({tensor_metadata_properties, tensor_autograd_properties});
+  offerToTorchFunction(TensorBaseType, generated_methods);
   TensorMetaType.tp_base = &PyType_Type;
   checkStatus(PyType_Ready(&TensorMetaType));
   checkStatus(PyType_Ready(&TensorBaseType));

@@ -21,9 +21,9 @@ class Named {
     return callEntry(
         entry(), {.self = nullptr, .args = args, .num_args = 2, .keyword_names = nullptr, .or_not_implemented = true});
   }
+  /// The method without arguments.
   PyObject* operator()(PyObject* a) {
-    PyObject* args[] = {a};
-    return callEntry(entry(), {.self = nullptr, .args = args, .num_args = 1, .keyword_names = nullptr});
+    return callEntry(entry(), {.self = a, .args = nullptr, .num_args = 0, .keyword_names = nullptr});
   }
   PyObject* method(PyObject* self, PyObject* b) {
     PyObject* args[] = {b};

@@ -15,11 +15,12 @@ from typing import Any, Callable, Iterator, Optional
 import torch
 
 from . import _C, higher_order, uncompiled
+from .callers import from_distribution, from_optimizer
 from .constants import PlainData
 from .error_handlers import positions
 from .library_state import users_kernels
 from .operator_facts import OperatorFacts, facts_of
-from .refusal import Refused, from_distribution, from_optimizer, user_line
+from .refusal import Refused, user_line
 from .throwing import never_throws
 
 _TOO_LATE = "after memory from outside was written or numbers were drawn: read it before that"

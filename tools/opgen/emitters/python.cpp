@@ -92,10 +92,28 @@ std::string calledAs(const OperatorDef& op) {
   return function && op.method ? "kFunction | kMethod" : function ? "kFunction" : "kMethod";
 }
 
+/// The form that takes a tensor where this one takes a number, as who looks at a call sees it. Where C++ calls the form
+/// with out= instead of the one in place, that one.
+const OperatorDef* tensorFormOf(const OperatorDef& op, const Name& name) {
+  if (!op.hasTensorForm()) return nullptr;
+  if (op.tensor_form.op->form != Form::kOut || op.form == Form::kOut) return op.tensor_form.op;
+  const auto fits = [&](const OperatorDef* other) {
+    const auto &a = op.arguments(), &b = other->arguments();
+    return other->form == op.form && other != &op && a.size() == b.size() &&
+           std::equal(a.begin(), a.end(), b.begin(), [](const Argument& x, const Argument& y) {
+             return x.name == y.name && (x.type.kind == y.type.kind || y.type.kind == shunt::TypeKind::Tensor);
+           });
+  };
+  const auto found = std::find_if(name.overloads.begin(), name.overloads.end(), fits);
+  return found == name.overloads.end() ? nullptr : *found;
+}
+
 /// Where the arguments of the tensor's form stand in the number's: "0, 1, 2".
-std::string tensorArguments(const OperatorDef& op) {
+std::string tensorArguments(const OperatorDef& op, const OperatorDef& form) {
+  const bool is_given = &form == op.tensor_form.op;
   std::vector<std::string> places;
-  for (const std::string& name : op.tensor_form.arguments) {
+  for (size_t i = 0; i < form.arguments().size(); ++i) {
+    const std::string& name = is_given ? op.tensor_form.arguments[i] : form.arguments()[i].name;
     const auto& arguments = op.arguments();
     const auto found =
         std::find_if(arguments.begin(), arguments.end(), [&](const Argument& a) { return a.name == name; });
@@ -112,11 +130,11 @@ std::string overloadTable(const std::vector<Name>& names) {
   for (const Name& n : names) {
     if (n.is_alias) continue;
     for (const OperatorDef* op : n.overloads) {
-      const auto form = op->hasTensorForm() ? index.find(op->tensor_form.op) : index.end();
+      const auto form = index.find(tensorFormOf(*op, n));
       const bool has_form = form != index.end();
       if (has_form)
         arguments +=
-            fmt::format("constexpr int8_t kTensorArgumentsOf_{}[] = {{{}}};\n", op->cpp_name, tensorArguments(*op));
+            fmt::format("constexpr int8_t kTensorArgumentsOf_{}[] = {{{}}};\n", op->cpp_name, tensorArguments(*op, *form->first));
       rows += fmt::format(
           "    {{&ops::{0}::symbol, reinterpret_cast<void*>(&ops::{0}::call), &Invoker<ops::{0}::Schema>::run, {1}, "
           "{2}, {3}}},\n",

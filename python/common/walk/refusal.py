@@ -1,0 +1,60 @@
+"""Refusals: why a call can't be captured, with the line of the user's code."""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import os
+import sys
+import sysconfig
+from types import FrameType
+from typing import Any, Optional
+
+from . import library
+
+_STANDARD = sysconfig.get_path("stdlib") + os.sep
+_INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib")})
+
+
+class Refused(Exception):
+    """A call that can't be captured soundly. `retry`: a later call may be another matter, as that of an optimiser which has
+    made its state."""
+
+    def __init__(self, reason: str, where: str = "", retry: bool = False):
+        super().__init__(f"{where}: {reason}" if where else reason)
+        self.reason, self.where, self.retry = reason, where, retry
+
+
+@functools.lru_cache(maxsize=4096)
+def is_library_file(filename: str) -> bool:
+    """Whether a file is the tensor library's or this package's, which aren't the user's code."""
+    return filename.startswith(library.FOLDERS) or filename.startswith("<frozen ")
+
+
+def user_frame(frame: Optional[FrameType]) -> Optional[FrameType]:
+    """The innermost frame that isn't in the tensor library, this package or Python's standard library."""
+    while frame is not None and (is_library_file(frame.f_code.co_filename) or _is_standard(frame.f_code.co_filename)):
+        frame = frame.f_back
+    return frame
+
+
+def _is_standard(filename: str) -> bool:
+    return filename.startswith(_STANDARD) and not filename.startswith(_INSTALLED)
+
+
+def shortened(value: Any) -> str:
+    """What repr() says of a value, in one line of at most 80 characters; of a tensor what it is."""
+    if isinstance(value, library.Tensor):
+        return f"a {type(value).__name__} of {str(value.dtype).rpartition('.')[2]}{list(value.shape)}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def user_line() -> str:
+    """Where the user's code is that led here: "step.py:12 `loss.item()`"; empty where there is none."""
+    frame = user_frame(sys._getframe(1))
+    if frame is None:
+        return ""
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    source = linecache.getline(file, line).strip()
+    return f"{os.path.basename(file)}:{line}" + (f" `{source}`" if source else "")

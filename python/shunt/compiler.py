@@ -1,0 +1,413 @@
+"""compile(): functions whose operators run as a graph, without the function.
+
+Note [Compiled functions of Python]
+The first call with new arguments is watched: which code runs, and which C functions it calls. From that and from the
+function everything is walked that a call can read besides its tensors: closures, globals, defaults, attributes
+(shunt._walk). What was found is compared before each later call, so a number that changed is another variant, and never a
+frozen value. The second call runs the function, too, and shows whether it changes any of that, which no graph would do.
+From then on C++ decides (Note [Specialisations]): it records the function on tensors without elements, and runs the graph.
+What can't be recorded soundly runs as it is, and explain() says why, with the line.
+"""
+
+import copy
+import functools
+import os
+import threading
+import types
+import warnings
+
+from shunt import _C
+
+__all__ = ["Compiled", "compile", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "reset"]
+
+_UNSTABLE_CALLS = 3  # calls that change what the function reads, before it is left alone
+_LIFT_AFTER = 3  # values of a float, before it is a tensor to the graph
+_OPTIONS = {"record_after": None, "max_variants": 8, "max_sizes": 32, "check": None}
+
+_everything = None  # weak references to all compiled functions, for reset()
+
+
+def _walker():
+    """The walker's modules, loaded when the first function is compiled."""
+    from shunt._walk import guard, observe, refusal, walk
+    if not _walker_state:
+        _C._set_value_types(guard.library.VALUE_TYPES)
+        _walker_state.append(True)
+    return guard, observe, refusal, walk
+
+
+_walker_state = []
+
+
+class Compiled(_C._CompiledBase):
+    """What compile() returns; called as the function is."""
+
+    def __new__(cls, function, options, name=None, fullgraph=False):
+        return super().__new__(cls, function)
+
+    def __init__(self, function, options, name=None, fullgraph=False):
+        functools.update_wrapper(self, function, updated=())
+        self._options = options
+        self._name = name or getattr(function, "__qualname__", type(function).__qualname__)
+        self._is_full = fullgraph
+        self._lock = threading.Lock()
+        self._made_by = None  # of a method of one object: the class's
+        self._key = f"_shunt compiled {getattr(function, '__qualname__', '')}"  # under which objects keep theirs
+        self.reset()
+        _register(self)
+
+    def reset(self):
+        """Forgets all graphs and refusals."""
+        self._specializations.clear()
+        self._facts = {}  # by specialisation: (Observed, Walk, refusal or None)
+        self._observed = None  # of a specialisation that is to be made again
+        self._is_off = not _C._is_compile_on()
+        self._given_up = ""
+        self._unstable_calls = 0
+        self._without = {}  # reasons for calls that ran the function, and how often
+        self._misses = []
+        self._values_of = {}  # by path of a float argument: values seen
+
+    # --- calls that no specialisation fits ---
+
+    def _missed(self, args, kwargs):
+        if self._given_up or not _C._is_plain_thread() or _C._is_recording() or not self._lock.acquire(blocking=False):
+            return self._run("it was called inside of a mode, level or trace, or of itself", args, kwargs)
+        try:
+            return self._first_call(args, kwargs)
+        finally:
+            self._lock.release()
+
+    def _run(self, why, args, kwargs):
+        self._without[why] = self._without.get(why, 0) + 1
+        return self._function(*args, **kwargs)
+
+    def _first_call(self, args, kwargs):
+        _, observe, _, _ = _walker()
+        self._note_miss(args, kwargs)
+        if len(self._specializations) >= self._options["max_variants"]:
+            return self._run(f"there are {len(self._specializations)} variants (max_variants) for other arguments and values: "
+                             f"{self._misses[-1]}", args, kwargs)
+        try:
+            specialization = self._specialization_for(args, kwargs)
+        except (TypeError, ValueError) as error:
+            if self._is_full:
+                raise RuntimeError(f"{self._name}: {error}") from None
+            return self._run(str(error), args, kwargs)
+        observed, self._observed = self._observed or observe.Observed(), None
+        with observed.watching():
+            result = self._function(*args, **kwargs)
+        self._add(specialization, observed, args, kwargs)
+        return result
+
+    def _specialization_for(self, args, kwargs):
+        made = _C._Specialization(args, kwargs, ())
+        lifted = []
+        for path, value in made.floats():
+            values = self._values_of.setdefault(path, set())
+            values.add(repr(value))
+            if len(values) > _LIFT_AFTER:
+                lifted.append(path)
+        return _C._Specialization(args, kwargs, tuple(lifted)) if lifted else made
+
+    def _add(self, specialization, observed, args, kwargs):
+        guard, _, refusal, walk = _walker()
+        try:
+            roots = [("", self._function), *specialization.objects(), *_classes(args, kwargs)]
+            walked = walk.walk(roots, observed)
+            refused = (*observed.refusals, *walked.refusals)
+            why = f"{refused[0].path}: {refused[0].reason}" if refused else None
+        except RecursionError as error:
+            walked, why = None, f"what it reads can't be walked ({error})"
+        if walked is None:
+            self._give_up(why)
+            return
+        self._facts[specialization] = (observed, walked, why)
+        specialization.guard(walked.guards, guard.MISSING, walked.alive, [tensor for _, tensor in walked.tensors])
+        failed = specialization.first_failed()
+        if failed >= 0:
+            self._unstable(specialization, failed, "")
+            return
+        if why is None:
+            o = self._options
+            specialization.compile(self._name, o["record_after"], o["max_variants"], o["max_sizes"], o["check"])
+        elif self._is_full:
+            raise RuntimeError(f"{self._name} can't be compiled as a whole: {why}")
+        self._specializations.insert(0, specialization)
+
+    def _note_miss(self, args, kwargs):
+        if not self._specializations:
+            return
+        last = self._specializations[0]
+        reason = last.difference(args, kwargs)
+        if not reason:
+            failed = last.first_failed()
+            reason = self._mismatch(last, failed) if failed >= 0 else "another thread changed something"
+        self._misses = [*self._misses[-7:], reason]
+
+    def _mismatch(self, specialization, failed):
+        guard, _, refusal, _ = _walker()
+        guards = self._facts[specialization][1].guards
+        if failed >= len(guards):
+            return "whether a tensor requires grad, its shape, strides or dtype"
+        found = guards[failed]
+        values = guard.mismatch(found)
+        if values is None:
+            return f"{found.path} was another one"
+        if found.kind in ("keys", "set", "plain"):
+            return f"{found.path} are others"
+        expected, got = ("nothing" if v is guard.MISSING else refusal.shortened(v) for v in values)
+        return f"{found.path}: expected {expected}, got {got}"
+
+    def _give_up(self, why):
+        self._given_up = why
+        self._is_off = not any(f[2] is None for f in self._facts.values())
+        warnings.warn(f"shunt.compile: {self._name} runs as it does without: {why}", stacklevel=2)
+
+    # --- what C++ calls ---
+
+    def _unstable(self, specialization, failed, difference):
+        """The call has changed what the function reads, or its arguments."""
+        what = self._mismatch(specialization, failed) if failed >= 0 else f"its arguments: {difference}"
+        _C._note_change(specialization, what)
+        observed = self._facts.pop(specialization, (None,))[0]
+        if specialization in self._specializations:
+            self._specializations.remove(specialization)
+        self._observed = observed
+        self._unstable_calls += 1
+        if self._unstable_calls >= _UNSTABLE_CALLS:
+            why = f"the function changes {what}, which a graph wouldn't do"
+            if self._is_full:
+                raise RuntimeError(f"{self._name} can't be compiled as a whole: {why}")
+            self._give_up(why)
+
+    def _record(self, specialization, args, kwargs):
+        """Runs the function on what stands for its tensors."""
+        observed = self._facts[specialization][0]
+        extent, refusals = observed.extent, len(observed.refusals)
+        with observed.watching():
+            result = self._function(*args, **kwargs)
+        if len(observed.refusals) > refusals:
+            refused = observed.refusals[refusals]
+            raise _walker()[2].Refused(refused.reason, refused.path)
+        if observed.extent != extent:
+            if specialization in self._specializations:
+                self._specializations.remove(specialization)
+            self._observed = observed
+            raise _walker()[2].Refused("functions were called that earlier calls hadn't called")
+        return result
+
+    def _reason(self, error):
+        """Why a recording has failed, with the line of the user's code."""
+        refusal = _walker()[2]
+        if isinstance(error, refusal.Refused):
+            return str(error)
+        where, traceback = None, error.__traceback__
+        while traceback is not None:
+            if refusal.user_frame(traceback.tb_frame) is traceback.tb_frame:
+                where = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
+            traceback = traceback.tb_next
+        text = f"{type(error).__name__}: {error}" if not isinstance(error, RuntimeError) else str(error)
+        text = text.partition(" (called from ")[0]  # a line of C++'s
+        if where is None:
+            return text
+        import linecache
+        source = linecache.getline(*where).strip()
+        return f"{os.path.basename(where[0])}:{where[1]} `{source}`: {text}"
+
+    def _without_graph(self, specialization):
+        """What fullgraph=True raises."""
+        why = self._facts.get(specialization, (None, None, None))[2] or specialization.explain() or "no graph"
+        return f"{self._name} can't be compiled as a whole: {why}"
+
+    # --- for people ---
+
+    def explain(self):
+        """Text: which graphs there are, what they were made for, and why calls ran the function."""
+        lines = [f"{self._name}:"]
+        if not _C._is_compile_on():
+            lines.append("  SHUNT_COMPILE=0: all calls run the function")
+        if self._given_up:
+            lines.append(f"  runs without a graph: {self._given_up}")
+        for n, s in enumerate(self._specializations):
+            why = self._facts[s][2]
+            lines.append(f"  variant {n}: {s.num_guards()} guards of Python's state" if why is None else
+                         f"  variant {n}: runs without a graph: {why}")
+            lines += ["    " + line for line in (s.explain() or "").splitlines()]
+        lines += [f"  {count} calls ran the function: {why}" for why, count in self._without.items()]
+        if self._misses:
+            lines.append(f"  the last call that no variant fitted: {self._misses[-1]}")
+        if len(lines) == 1:
+            lines.append("  not called yet")
+        return "\n".join(lines)
+
+    def graph(self):
+        """Text: the graph that was made or run last; None where there is none."""
+        return next((g for g in (s.graph() for s in self._specializations) if g is not None), None)
+
+    def plan(self):
+        """Text: how that graph is run; None where there is none."""
+        return next((p for p in (s.plan() for s in self._specializations) if p is not None), None)
+
+    def counts(self):
+        """What became of the calls: a dict of hits (a graph ran), eager, recorded, invalidated, variants, record_ms."""
+        total = {"hits": 0, "eager": sum(self._without.values()), "recorded": 0, "invalidated": 0, "variants": 0, "record_ms": 0.0}
+        for s in self._facts:
+            for key, value in s.counts().items():
+                total[key] += value
+        return total
+
+    # --- as a function, method or module ---
+
+    def __get__(self, instance, owner=None):
+        """As a method: a compiled function for each object, which lives in the object, as long as it does."""
+        if instance is None:
+            return self
+        attributes = getattr(instance, "__dict__", None)
+        if type(attributes) is not dict:
+            return types.MethodType(self, instance)
+        bound = attributes.get(self._key)
+        # An object that was copied has another one's.
+        if type(bound) is not Compiled or bound._made_by is not self or bound._function.__self__ is not instance:
+            bound = Compiled(types.MethodType(self._function, instance), self._options, self._name, self._is_full)
+            bound._made_by = self
+            attributes[self._key] = bound
+        return bound
+
+    def __getattr__(self, name):
+        """Of a module that is compiled its own, to be read: parameters(), train(), state_dict()."""
+        if name.startswith("__") or "_options" not in vars(self):
+            raise AttributeError(name)
+        return getattr(self._function, name)
+
+    def __repr__(self):
+        return f"<compiled {self._function!r}>"
+
+    def __deepcopy__(self, memo):
+        """Of a function itself, as copies of functions are; of a method or module one that compiles its copy."""
+        if isinstance(self._function, types.FunctionType):
+            return self
+        return Compiled(copy.deepcopy(self._function, memo), self._options, self._name, self._is_full)
+
+    def __reduce__(self):
+        if self._made_by is not None:
+            return getattr, (self._function.__self__, self._function.__name__)
+        if isinstance(self._function, types.FunctionType):
+            return self._function.__qualname__  # found again by its name, as functions are
+        return Compiled, (self._function, self._options, self._name, self._is_full)
+
+
+_C._allow_vectorcall(Compiled)
+
+
+def _register(compiled):
+    global _everything
+    if _everything is None:
+        import weakref
+        _everything = weakref.WeakSet()
+    _everything.add(compiled)
+
+
+def _classes(args, kwargs):
+    """Members of enums among the arguments, which count by value, and classes of named tuples, which are taken apart: code
+    reads their attributes."""
+    import enum
+    found = {}
+    todo = [args, kwargs]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, (tuple, list, dict)):
+            todo += [*value, *value.values()] if isinstance(value, dict) else value
+        if isinstance(value, enum.Enum):
+            found.setdefault(id(value), (repr(value), value))
+        elif isinstance(value, tuple) and type(value) is not tuple:
+            found.setdefault(id(type(value)), (type(value).__qualname__, type(value)))
+    return list(found.values())
+
+
+def compile(model=None, *, fullgraph=False, dynamic=None, backend="shunt", mode=None, options=None, disable=False, name=None):
+    """A function that does what `model` does, to the bit, and runs as a graph of its operators from the third call on.
+
+    Each set of arguments that aren't tensors, of dtypes, shapes and modes, and of what the function reads besides (closures,
+    globals, attributes) gets a graph of its own. What can't be a graph runs as it is: explain() says why. As a decorator,
+    with or without options.
+
+    Args:
+        model: a function, method, module or other callable.
+        fullgraph: raises RuntimeError where the function can't be a graph.
+        dynamic, mode, backend: accepted as torch.compile's are; they change nothing.
+        options: a dict: record_after (calls with the same arguments before it is recorded; "auto": when times say so),
+            max_variants (8), max_sizes (32), check ("first", "always" or "never": which runs are compared with the function).
+            Other keys are accepted, and change nothing.
+        disable: returns `model` itself.
+        name: for messages.
+    """
+    if model is None:
+        return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options,
+                                 disable=disable, name=name)
+    if not callable(model):
+        raise TypeError(f"compile: expected a function or another callable, got {type(model).__name__}")
+    if not isinstance(backend, str):
+        raise NotImplementedError("compile: backend: functions that take a graph aren't supported; Compiled.graph() shows it")
+    if disable or getattr(model, "_shunt_disabled", False):
+        return model
+    return Compiled(model, _options_from(options), name, fullgraph)
+
+
+def _options_from(options):
+    given = {key: (options or {}).get(key, default) for key, default in _OPTIONS.items()}
+    after = given["record_after"]
+    if after is None:
+        after = _C._default_record_after() if os.environ.get("SHUNT_COMPILE_RECORD_AFTER") else 1
+    given["record_after"] = 0 if after == "auto" else after
+    for key in ("record_after", "max_variants", "max_sizes"):
+        if not isinstance(given[key], int) or given[key] < (key != "record_after"):
+            raise ValueError(f"compile: options: {key}: expected a positive int, got {given[key]!r}")
+    if given["check"] not in (None, "first", "always", "never"):
+        raise ValueError(f"compile: options: check: expected 'first', 'always' or 'never', got {given['check']!r}")
+    return given
+
+
+def disable(fn=None, recursive=True, *, reason=None):
+    """A function that is never part of a graph: what calls it runs as it is. As a decorator, with or without arguments."""
+    if fn is None:
+        return functools.partial(disable, recursive=recursive, reason=reason)
+    if isinstance(fn, Compiled):
+        fn = fn._function
+
+    @functools.wraps(fn)
+    def disabled(*args, **kwargs):
+        if _C._is_recording():
+            _enter_disabled()
+        return fn(*args, **kwargs)
+
+    disabled._shunt_disabled = True
+    return disabled
+
+
+def _enter_disabled():
+    raise _walker()[2].Refused("the function calls one that compiler.disable() keeps out of graphs")
+
+
+def is_compiling():
+    """Whether this thread records a function, on tensors without elements."""
+    return _C._is_recording()
+
+
+is_dynamo_compiling = is_compiling
+
+
+def is_exporting():
+    """False: there is no export."""
+    return False
+
+
+def list_backends(exclude_tags=()):
+    """["shunt"]."""
+    return ["shunt"]
+
+
+def reset():
+    """Forgets all graphs of all compiled functions."""
+    for compiled in list(_everything or ()):
+        compiled.reset()

@@ -1,0 +1,158 @@
+"""vmap: a function of one sample, run for a batch of them at once."""
+
+import functools
+
+from shunt import _C
+from shunt._tensor import Tensor
+from shunt.utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+
+_RANDOMNESS = {"error": 0, "same": 1, "different": 2}
+
+
+def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
+    """A function that runs `func` for a batch of samples, each operator once for all of them.
+
+    Args:
+        func: takes tensors, and nested containers of them; returns tensors, or containers of them.
+        in_dims: which dimension of the positional arguments is the batch: an int for all, or a nested tuple that is
+            structured as the arguments, with None for what all samples share. Keyword arguments are shared.
+        out_dims: where results have the batch: an int for all, or structured as the result. None: a result without
+            batch, which needn't be a tensor.
+        randomness: what operators that draw random numbers do: "error", "same" for all samples, or "different".
+        chunk_size: at most so many samples at once; None: all.
+    Raises ValueError for dimensions that don't fit, and where `func` returns what isn't a tensor; RuntimeError for what
+    can't be done for a batch: item(), control flow on values, random numbers in mode "error".
+    """
+    if randomness not in _RANDOMNESS:
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size <= 0):
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @functools.wraps(func)
+    def vmapped(*args, **kwargs):
+        return _run(func, in_dims, out_dims, _RANDOMNESS[randomness], chunk_size or 0, args, kwargs)
+
+    return vmapped
+
+
+def _name_of(func):
+    return getattr(func, "__name__", None) or repr(func)
+
+
+def _run(func, in_dims, out_dims, randomness, chunk_size, args, kwargs):
+    leaves, spec = tree_flatten(args)
+    dims = _in_dims(func, in_dims, leaves, spec)
+    batched = [i for i, dim in enumerate(dims) if dim is not None]
+    call = _C._VmapCall(tuple(dims[i] for i in batched), (0,), randomness, chunk_size)
+    _check_sizes([leaves[i].size(dims[i]) for i in batched])
+    for n, i in enumerate(batched):
+        call.measure(n, leaves[i])
+    parts, result_spec, places, names = [], None, None, _name_of(func)
+    for chunk in range(call.chunks()):
+        call.enter(chunk)
+        try:
+            inside = list(leaves)
+            for n, i in enumerate(batched):
+                inside[i] = call.wrap(n, leaves[i])
+            result = func(*tree_unflatten(inside, spec), **kwargs)
+            del inside
+        finally:
+            call.leave()
+        flat, this_spec = tree_flatten(result)
+        del result
+        if result_spec is None:
+            result_spec, places = this_spec, _out_dims(names, out_dims, this_spec)
+        elif this_spec != result_spec:
+            raise ValueError(f"vmap({names}): the result has structure {result_spec} for the first samples, and {this_spec} for others")
+        _check_results(names, flat, places)
+        parts.append([x if place is None else _moved(call.unwrap(x, 0, 1), place) for x, place in zip(flat, places)])
+    if len(parts) > 1:
+        joined = [_join(call, [p[i] for p in parts], place) for i, place in enumerate(places)]
+    else:
+        joined = parts[0]
+    return tree_unflatten(joined, result_spec)
+
+
+def _moved(value, place):
+    """A result whose batch is the first dimension, with the batch at `place`."""
+    n = value.dim()
+    if not -n <= place < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {place})")
+    place %= n
+    return value if place == 0 else value.permute([*range(1, place + 1), 0, *range(place + 1, n)])
+
+
+def _join(call, parts, place):
+    from shunt import cat
+    return parts[0] if place is None else cat(parts, place % parts[0].dim())
+
+
+def _in_dims(func, in_dims, leaves, spec):
+    """The dimension of each leaf of the arguments."""
+    name = f"vmap({_name_of(func)}, in_dims={in_dims}, ...)(<inputs>)"
+    if not isinstance(in_dims, (int, tuple)) or isinstance(in_dims, bool):
+        raise ValueError(f"{name}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
+                         f"{type(in_dims)}.")
+    if not leaves:
+        raise ValueError(f"vmap({_name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over "
+                         "a function with no inputs. The latter is unsupported.")
+    dims = _broadcast_to_and_flatten(in_dims, spec)
+    if dims is None:
+        raise ValueError(f"{name}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+                         f"{tree_flatten(in_dims)[1]} but inputs has structure {spec}.")
+    for i, (leaf, dim) in enumerate(zip(leaves, dims)):
+        if dim is None:
+            continue
+        if not isinstance(dim, int):
+            raise ValueError(f"{name}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None.")
+        if not isinstance(leaf, Tensor):
+            raise ValueError(f"{name}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor "
+                             "arguments, please use None as the respective in_dim")
+        if not -leaf.dim() <= dim < leaf.dim():
+            raise ValueError(f"{name}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.dim()} so "
+                             f"expected in_dim to satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}.")
+        dims[i] = dim % leaf.dim()
+    if all(dim is None for dim in dims):
+        raise ValueError(f"{name}: at least one input must have a batch: in_dims has None alone")
+    return dims
+
+
+def _check_sizes(sizes):
+    if len(set(sizes)) > 1:
+        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
+                         "dimension")
+
+
+def _out_dims(name, out_dims, spec):
+    """Where each leaf of the result has the batch; None: nowhere."""
+    def is_dim(x):
+        return x is None or isinstance(x, int)
+
+    if not all(map(is_dim, tree_flatten(out_dims)[0])):
+        raise ValueError(f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
+                         "representing where in the outputs the vmapped dimension should appear.")
+    dims = _broadcast_to_and_flatten(out_dims, spec)
+    if dims is None and isinstance(out_dims, tuple) and len(out_dims) == 1 and spec.is_leaf():
+        dims = list(out_dims)
+    if dims is None:
+        raise ValueError(f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. "
+                         f"out_dims has structure {tree_flatten(out_dims)[1]} but outputs has structure {spec}.")
+    return dims
+
+
+def _check_results(name, flat, places):
+    for x, place in zip(flat, places):
+        if place is not None and not isinstance(x, Tensor):
+            raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(x)}. Did you mean to set out_dims= to "
+                             "None for output?")
+        if place is None and isinstance(x, Tensor) and _has_ended(x):
+            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+
+
+def _has_ended(x):
+    """Whether a tensor is of a level that is over: no operator takes it."""
+    try:
+        x.view_as(x)
+    except RuntimeError:
+        return True
+    return False

@@ -1,0 +1,119 @@
+"""Initial values of parameters: each function changes a tensor in place, unrecorded, and returns it."""
+
+import math
+
+from shunt.autograd import no_grad
+
+_GAINS = {"linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0, "conv_transpose2d": 1.0,
+          "conv_transpose3d": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
+
+
+def calculate_gain(nonlinearity, param=None):
+    """The factor by which values in front of this nonlinearity are scaled.
+
+    "leaky_relu" takes its negative slope (0.01) as param. ValueError for unknown names.
+    """
+    if nonlinearity == "leaky_relu":
+        slope = 0.01 if param is None else param
+        if isinstance(slope, bool) or not isinstance(slope, (int, float)):
+            raise ValueError(f"negative_slope {slope} not a valid number")
+        return math.sqrt(2.0 / (1 + slope**2))
+    if nonlinearity not in _GAINS:
+        raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+    return _GAINS[nonlinearity]
+
+
+def uniform_(tensor, a=0.0, b=1.0, generator=None):
+    """Uniform between a and b."""
+    with no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def normal_(tensor, mean=0.0, std=1.0, generator=None):
+    """Normal of this mean and standard deviation."""
+    with no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
+    """Normal, cut off below a and above b, by the inverse of its distribution function."""
+    from statistics import NormalDist
+
+    def probability(x):
+        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
+    low, high = probability((a - mean) / std), probability((b - mean) / std)
+    standard = NormalDist()
+    with no_grad():
+        tensor.uniform_(low, high, generator=generator)
+        flat = tensor.reshape(-1)
+        for i, p in enumerate(flat.tolist()):
+            flat[i] = standard.inv_cdf(min(max(p, 1e-12), 1 - 1e-12))
+        tensor.copy_(flat.reshape(tensor.shape))
+        return tensor.mul_(std).add_(mean).clamp_(a, b)
+
+
+def constant_(tensor, val):
+    """One value everywhere."""
+    with no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor):
+    """Ones."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor):
+    """Zeros."""
+    return constant_(tensor, 0.0)
+
+
+def eye_(tensor):
+    """The identity, of a tensor of two dimensions."""
+    if tensor.ndimension() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    with no_grad():
+        tensor.zero_()
+        tensor.diagonal().fill_(1.0)
+    return tensor
+
+
+def _calculate_fan_in_and_fan_out(tensor):
+    if tensor.dim() < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    receptive_field = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * receptive_field, tensor.shape[0] * receptive_field
+
+
+def _fan(tensor, mode):
+    fans = dict(zip(("fan_in", "fan_out"), _calculate_fan_in_and_fan_out(tensor)))
+    if mode.lower() not in fans:
+        raise ValueError(f"Mode {mode} not supported, please use one of {list(fans)}")
+    return fans[mode.lower()]
+
+
+def xavier_uniform_(tensor, gain=1.0, generator=None):
+    """Uniform with the variance gain^2 * 2 / (fan_in + fan_out) (Glorot and Bengio 2010)."""
+    bound = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor, gain=1.0, generator=None):
+    """Normal with the variance gain^2 * 2 / (fan_in + fan_out) (Glorot and Bengio 2010)."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
+
+
+def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+    """Uniform with the variance gain^2 / fan (He and others 2015)."""
+    if 0 in tensor.shape:
+        return tensor
+    bound = math.sqrt(3.0) * calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+    """Normal with the variance gain^2 / fan (He and others 2015)."""
+    if 0 in tensor.shape:
+        return tensor
+    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)

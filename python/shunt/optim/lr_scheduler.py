@@ -1,0 +1,216 @@
+"""Schedules of learning rates: step() after each epoch sets "lr" of the optimiser's groups."""
+
+import math
+from bisect import bisect_right
+from collections import Counter
+
+
+class LRScheduler:
+    """Base of schedules. A derived class defines get_lr(), the rates of all groups at self.last_epoch.
+
+    Args:
+        optimizer: whose rates are set.
+        last_epoch: the epoch before the next; -1 begins anew, with the optimiser's rates.
+    """
+
+    def __init__(self, optimizer, last_epoch=-1):
+        from shunt.optim.optimizer import Optimizer
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming an optimizer")
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._step_count = 0
+        self.step()
+
+    def get_lr(self):
+        """The rates of all groups."""
+        raise NotImplementedError
+
+    def get_last_lr(self):
+        """The rates that step() has set last."""
+        return self._last_lr
+
+    def step(self, epoch=None):
+        """Goes on to the next epoch."""
+        self._step_count += 1
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        for group, lr in zip(self.optimizer.param_groups, self.get_lr()):
+            group["lr"] = lr
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def state_dict(self):
+        """What load_state_dict takes."""
+        return {name: value for name, value in self.__dict__.items() if name != "optimizer" and not callable(value)}
+
+    def load_state_dict(self, state_dict):
+        """Goes on from a state_dict()."""
+        self.__dict__.update(state_dict)
+
+    def _rates(self):
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+
+_LRScheduler = LRScheduler
+
+
+class LambdaLR(LRScheduler):
+    """The first rate times lr_lambda(epoch); one function, or a list of one a group."""
+
+    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+        groups = len(optimizer.param_groups)
+        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
+        if len(self.lr_lambdas) != groups:
+            raise ValueError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        return [base * function(self.last_epoch) for base, function in zip(self.base_lrs, self.lr_lambdas)]
+
+    def state_dict(self):
+        return {name: value for name, value in super().state_dict().items() if name != "lr_lambdas"}
+
+
+class StepLR(LRScheduler):
+    """Times gamma every step_size epochs."""
+
+    def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
+            return self._rates()
+        return [lr * self.gamma for lr in self._rates()]
+
+
+class MultiStepLR(LRScheduler):
+    """Times gamma at each of the epochs `milestones`."""
+
+    def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
+        self.milestones, self.gamma = Counter(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        return [lr * self.gamma ** self.milestones[self.last_epoch] for lr in self._rates()]
+
+
+class ExponentialLR(LRScheduler):
+    """Times gamma every epoch."""
+
+    def __init__(self, optimizer, gamma, last_epoch=-1):
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        return [lr * self.gamma if self.last_epoch > 0 else lr for lr in self._rates()]
+
+
+class ConstantLR(LRScheduler):
+    """Times factor for the first total_iters epochs."""
+
+    def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
+        if not 0 <= factor <= 1:
+            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self.last_epoch == 0:
+            return [lr * self.factor for lr in self._rates()]
+        return [lr * (1.0 / self.factor) if self.last_epoch == self.total_iters else lr for lr in self._rates()]
+
+
+class LinearLR(LRScheduler):
+    """A factor that goes from start_factor to end_factor in total_iters epochs."""
+
+    def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
+        if not 0 < start_factor <= 1:
+            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
+        if not 0 <= end_factor <= 1:
+            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self.last_epoch == 0:
+            return [lr * self.start_factor for lr in self._rates()]
+        if self.last_epoch > self.total_iters:
+            return self._rates()
+        slope = self.end_factor - self.start_factor
+        before = self.total_iters * self.start_factor + (self.last_epoch - 1) * slope
+        return [lr * (1.0 + slope / before) for lr in self._rates()]
+
+
+class CosineAnnealingLR(LRScheduler):
+    """From the first rate to eta_min along half a cosine in T_max epochs (Loshchilov and Hutter 2016)."""
+
+    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        low, period, epoch = self.eta_min, self.T_max, self.last_epoch
+        if epoch == 0:
+            return self._rates()
+        if self._step_count == 1 and epoch > 0:
+            return [low + (base - low) * (1 + math.cos(epoch * math.pi / period)) / 2 for base in self.base_lrs]
+        if (epoch - 1 - period) % (2 * period) == 0:
+            return [lr + (base - low) * (1 - math.cos(math.pi / period)) / 2 for base, lr in zip(self.base_lrs, self._rates())]
+        factor = (1 + math.cos(math.pi * epoch / period)) / (1 + math.cos(math.pi * (epoch - 1) / period))
+        return [factor * (lr - low) + low for lr in self._rates()]
+
+
+class ReduceLROnPlateau:
+    """Times factor where a metric, given to step(), hasn't improved for more than `patience` epochs."""
+
+    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0, min_lr=0,
+                 eps=1e-8):
+        if factor >= 1.0:
+            raise ValueError("Factor should be < 1.0.")
+        if mode not in ("min", "max"):
+            raise ValueError(f"mode {mode} is unknown!")
+        if threshold_mode not in ("rel", "abs"):
+            raise ValueError(f"threshold mode {threshold_mode} is unknown!")
+        self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
+        self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
+        groups = len(optimizer.param_groups)
+        self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * groups
+        self.best = math.inf if mode == "min" else -math.inf
+        self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
+        self._last_lr = [group["lr"] for group in optimizer.param_groups]
+
+    def is_better(self, a, best):
+        """Whether the metric has improved by more than the threshold."""
+        sign = 1 if self.mode == "max" else -1
+        if self.threshold_mode == "rel":
+            return sign * a > sign * best * (1 + sign * self.threshold) if math.isfinite(best) else True
+        return sign * a > sign * best + self.threshold
+
+    def step(self, metrics, epoch=None):
+        """Looks at the metric of an epoch."""
+        current = float(metrics)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if self.is_better(current, self.best):
+            self.best, self.num_bad_epochs = current, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            for group, least in zip(self.optimizer.param_groups, self.min_lrs):
+                lr = max(group["lr"] * self.factor, least)
+                if group["lr"] - lr > self.eps:
+                    group["lr"] = lr
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    get_last_lr = LRScheduler.get_last_lr
+    state_dict = LRScheduler.state_dict
+    load_state_dict = LRScheduler.load_state_dict

@@ -1,0 +1,172 @@
+"""Optimizer: what all optimisers share. Each updates all parameters of a group, unrecorded, in place."""
+
+import copy
+import math
+import warnings
+from collections import defaultdict
+from itertools import chain
+
+from shunt._tensor import Tensor
+from shunt.autograd import enable_grad, no_grad
+
+required = object()
+
+
+class Optimizer:
+    """Base of optimisers.
+
+    Args:
+        params: parameters, pairs of name and parameter, or dictionaries {"params": [...], settings} of groups.
+        defaults: the settings of groups that don't say otherwise.
+    A derived class defines _update(params, grads, states, group), for the parameters of a group that have gradients.
+    """
+
+    def __init__(self, params, defaults):
+        self.defaults = defaults
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        self._pre_hooks, self._post_hooks = {}, {}
+        if isinstance(params, Tensor):
+            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                            + type(params).__name__)
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group):
+        """Adds a group of parameters with settings of its own."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        group = dict(param_group)
+        params = group["params"]
+        if isinstance(params, set):
+            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
+                            "will change between runs. Please use a list instead.")
+        params = [params] if isinstance(params, Tensor) else list(params)
+        named = [isinstance(p, tuple) for p in params]
+        if any(named):
+            if not all(named):
+                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+            group["param_names"], params = [name for name, _ in params], [p for _, p in params]
+        if self.param_groups and ("param_names" in self.param_groups[0]) != ("param_names" in group):
+            has = "with" if "param_names" in group else "without"
+            raise ValueError("all optimizer param groups should be with/without names. cannot add param group "
+                             f"{has} names to the optimizer")
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+            if not (p.is_leaf or p.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        group["params"] = params
+        for name, value in self.defaults.items():
+            if value is required and name not in group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+            group.setdefault(name, value)
+        if len(set(params)) != len(params):
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error",
+                          stacklevel=3)
+        if set(params) & set(chain.from_iterable(other["params"] for other in self.param_groups)):
+            raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append(group)
+
+    def zero_grad(self, set_to_none=True):
+        """Removes the parameters' grads, or fills them with zeros."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                if set_to_none:
+                    p.grad = None
+                else:
+                    p.grad = p.grad.detach().zero_()
+
+    def step(self, closure=None):
+        """One update. `closure` computes the loss again, with gradients; its result is returned."""
+        for hook in list(self._pre_hooks.values()):
+            hook(self, (), {})
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            for group in self.param_groups:
+                params = [p for p in group["params"] if p.grad is not None]
+                if params:
+                    self._update(params, [p.grad for p in params], [self.state[p] for p in params], group)
+        for hook in list(self._post_hooks.values()):
+            hook(self, (), {})
+        return loss
+
+    def _update(self, params, grads, states, group):
+        raise NotImplementedError
+
+    def _add_hook(self, table, hook):
+        from shunt.nn.modules._hooks import RemovableHandle
+        handle = RemovableHandle(table)
+        table[handle.id] = hook
+        return handle
+
+    def register_step_pre_hook(self, hook):
+        """hook(optimizer, args, kwargs) before each step."""
+        return self._add_hook(self._pre_hooks, hook)
+
+    def register_step_post_hook(self, hook):
+        """hook(optimizer, args, kwargs) after each step."""
+        return self._add_hook(self._post_hooks, hook)
+
+    def state_dict(self):
+        """{"state": by number of the parameter, "param_groups": settings, parameters by number}."""
+        numbers = {p: i for i, p in enumerate(chain.from_iterable(group["params"] for group in self.param_groups))}
+        groups = [{**{k: v for k, v in group.items() if k != "params"}, "params": [numbers[p] for p in group["params"]]}
+                  for group in self.param_groups]
+        return {"state": {numbers[p]: dict(state) for p, state in self.state.items() if p in numbers and state}, "param_groups": groups}
+
+    def load_state_dict(self, state_dict):
+        """Takes a state_dict() of an optimiser of the same groups. ValueError where the groups differ."""
+        saved = copy.deepcopy(state_dict)
+        groups = saved["param_groups"]
+        if len(groups) != len(self.param_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(a["params"]) != len(b["params"]) for a, b in zip(groups, self.param_groups)):
+            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+        parameters = dict(zip(chain.from_iterable(g["params"] for g in groups),
+                              chain.from_iterable(g["params"] for g in self.param_groups)))
+
+        def fitting(name, value, p):
+            if not isinstance(value, Tensor) or name == "step":
+                return value
+            return value.to(dtype=p.dtype, device=p.device) if p.is_floating_point() else value.to(device=p.device)
+
+        self.state = defaultdict(dict)
+        for number, state in saved["state"].items():
+            p = parameters[number]
+            self.state[p] = {name: fitting(name, value, p) for name, value in state.items()}
+        self.param_groups = [{**new, "params": old["params"]} for new, old in zip(groups, self.param_groups)]
+
+    def __getstate__(self):
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._pre_hooks, self._post_hooks = {}, {}
+
+    def __repr__(self):
+        text = type(self).__name__ + " ("
+        for i, group in enumerate(self.param_groups):
+            text += f"\nParameter Group {i}\n"
+            text += "".join(f"    {name}: {group[name]}\n" for name in sorted(group) if name != "params")
+        return text + ")"
+
+
+def check_settings(**settings):
+    """ValueError for settings that are out of range: name=(value, least) or name=(value, least, below)."""
+    for name, (value, *bounds) in settings.items():
+        if isinstance(value, Tensor) and value.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element" if name == "learning rate" else f"{name} must have one element")
+        number = float(value)
+        if math.isnan(number) or number < bounds[0] or (len(bounds) > 1 and number >= bounds[1]):
+            raise ValueError(f"Invalid {name}: {value}")
