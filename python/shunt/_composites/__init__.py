@@ -1,6 +1,6 @@
 """Functions and methods that are made of a few operators each, where PyTorch has one of the name."""
 
-from shunt._composites import indexing, linear_algebra, pointwise, rows, shapes
+from shunt._composites import indexing, linear_algebra, more_forms, pointwise, rows, shapes
 from shunt._composites._common import METHODS, broadcast_shapes
 from shunt._composites.shapes import PROPERTIES
 

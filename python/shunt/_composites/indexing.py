@@ -1,7 +1,7 @@
 """Elements taken and put by index, that are made of others."""
 
 from shunt import _C
-from shunt._composites._common import cast_into, into, method, ops, wrapped
+from shunt._composites._common import into, method, ops, wrapped
 
 Tensor = _C.TensorBase
 
@@ -134,28 +134,3 @@ def masked_scatter(input, mask, source):
     from shunt._composites._common import broadcast_shapes
     shape = broadcast_shapes(input.shape, mask.shape)
     return masked_scatter_(input.expand(shape).clone(memory_format=_C.contiguous_format), mask, source)
-
-
-def normal(mean, std=1.0, size=None, *, generator=None, out=None, **options):
-    """Random numbers of the normal distribution: with a tensor of means, of deviations, or of both; or of one mean and deviation and a
-    size."""
-    if out is not None and not out.is_floating_point():
-        raise NotImplementedError(f'"normal" not implemented for {out.dtype}')
-    if size is not None or not (isinstance(mean, Tensor) or isinstance(std, Tensor)):
-        result = ops.normal(mean, std, size, generator=generator, **options)
-        return cast_into(out, result)
-    if isinstance(std, Tensor):
-        if not std.is_floating_point():
-            raise RuntimeError(f"normal expects standard deviation to be floating, but got {std.dtype}")
-        if std.numel() and not bool((std >= 0).all()):
-            raise RuntimeError("normal expects all elements of std >= 0.0")
-    elif std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    from shunt._composites._common import broadcast_shapes
-    shape = broadcast_shapes(*(t.shape for t in (mean, std) if isinstance(t, Tensor)))
-    like = mean if isinstance(mean, Tensor) else std
-    draws = like.new_empty(shape).normal_(0, 1, generator=generator)
-    from shunt.autograd import no_grad
-    with no_grad():
-        result = draws * std + mean
-    return cast_into(out, result.to(like.dtype))

@@ -153,38 +153,3 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     return ops.norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
-
-
-def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
-    """The p-norm of all elements, or along dimensions.
-
-    Args:
-        p: a number, inf and -inf among them; "fro" for 2. "nuc" isn't implemented (NotImplementedError).
-        dim: an int or a tuple.
-        dtype: what the elements are converted to first.
-    """
-    if isinstance(p, str):
-        if p == "nuc":
-            raise NotImplementedError('norm(): p="nuc" needs singular values, which are not implemented')
-        if p != "fro":
-            raise RuntimeError(f"only valid string values are 'fro' and 'nuc', found {p}")
-        p = 2
-    if p is None:
-        p = 2
-    if dtype is not None:
-        result = ops.norm(input, p, tuple(range(input.dim())) if dim is None else dim, keepdim, dtype=dtype)
-    elif dim is None and not keepdim:
-        result = ops.norm(input, p)
-    else:
-        result = ops.norm(input, p, tuple(range(input.dim())) if dim is None else dim, keepdim)
-    return into(out, result)
-
-
-# PyTorch's method has other defaults' order than the function: norm(p="fro", dim=None, keepdim=False, dtype=None).
-def _norm_method(self, p="fro", dim=None, keepdim=False, dtype=None):
-    return norm(self, p, dim, keepdim, dtype=dtype)
-
-
-_norm_method.__name__ = _norm_method.__qualname__ = "norm"
-_norm_method.__doc__ = norm.__doc__
-method(_norm_method)

@@ -472,16 +472,6 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
 
 
 @method
-def nonzero(input, *, as_tuple=False, out=None):
-    """The places of the elements that aren't 0, in rows; with `as_tuple` as a tuple of one vector for each dimension."""
-    if not as_tuple:
-        return ops.nonzero(input, out=out)
-    if out is not None:
-        raise TypeError("nonzero(): out= can't be given with as_tuple=True")
-    return ops.nonzero(input.reshape((1,)) if input.dim() == 0 else input).unbind(1)
-
-
-@method
 def argwhere(input):
     """The places of the elements that aren't 0, in rows."""
     return ops.nonzero(input)

@@ -12,6 +12,7 @@ from comparing import difference, leaves_of
 from crossing import CannotCross, to_shunt, to_torch
 from operator_samples import drawn, inputs_of, is_differentiable, samples_of
 from served import function_of, inplace_of, method_of
+from transforms import compare_transforms
 
 DTYPES = (torch.float32, torch.float64, torch.int64, torch.bool, torch.bfloat16)
 # Their elements come from generators, or nobody has written them.
@@ -109,6 +110,8 @@ class Entry:
             self.tell(f"{_name(dtype)}", self._at(i, what))
             if dtype is not torch.float32 or theirs.error is not None or ours.error is not None:
                 continue
+            if not what:
+                self._transforms(i, function, args, kwargs, ours.result, elements)
             if method is not None and self.op.method_variant is not None:
                 both = self._call(method, self.op.method_variant, args, kwargs)
                 self.tell("method", self._at(i, compare(self.op, *both)))
@@ -119,6 +122,12 @@ class Entry:
                     self.tell("in place", self._at(i, compare(self.op, *self._call(inplace, self.op.inplace_variant, args, kwargs))))
             if self.op.supports_out and isinstance(theirs.result, torch.Tensor):
                 self._out(i, function, args, kwargs, theirs.result)
+
+    def _transforms(self, i, function, args, kwargs, expected, elements):
+        """Under compile, vmap, functionalize and fake tensors, as eager."""
+        args, kwargs = to_shunt(copying.copy_of((args, kwargs)))
+        for name, what in compare_transforms(function, args, kwargs, expected, elements and self.op.name not in _ARBITRARY):
+            self.tell(name, self._at(i, what))
 
     def _is_less_exact(self, args, kwargs, ours, theirs):
         """Whether the result in bfloat16 is further from that in float32 than PyTorch's: than twice its largest distance and one unit

@@ -31,6 +31,7 @@ const std::vector<std::string> kEntryKeys = {"func",
                                              "device_check",
                                              "manual_cpp_binding",
                                              "python_module",
+                                             "python_optional",
                                              "cpp_no_default_args",
                                              "tags"};
 
@@ -205,6 +206,14 @@ OperatorDef readEntry(const YamlFile& file, const YAML::Node& entry) {
     if (file.text(entry["device_check"], "device_check") != "NoCheck")
       fail(file.placeOf(entry["device_check"]), "the only value of 'device_check' is NoCheck");
     op.device_check = false;
+  }
+  if (const YAML::Node names = entry["python_optional"]) {
+    op.python_optional = file.list(names, "python_optional");
+    for (const std::string& name : op.python_optional)
+      if (const shunt::Argument* a = op.schema.findArgument(name);
+          a == nullptr || !a->type.optional || a->default_value)
+        fail(file.placeOf(names),
+             op.qualifiedName() + " has no argument '" + name + "' that may be None and has no default");
   }
   if (entry["python_module"]) op.python_module = file.text(entry["python_module"], "python_module");
   if (entry["manual_cpp_binding"])
