@@ -44,8 +44,21 @@ Ref elementOf(PyObject* owner, Py_ssize_t i) {
   return Ref::steal(dequeType()->tp_as_sequence->sq_item(owner, i));
 }
 
+// Of a function what is asked for most, without the audit that reading `__code__` is.
+PyObject* partOf(PyObject* function, PyObject* key) {
+  static PyObject *const code = PyUnicode_InternFromString("__code__"),
+                  *const defaults = PyUnicode_InternFromString("__defaults__"),
+                  *const keyword_defaults = PyUnicode_InternFromString("__kwdefaults__");
+  const auto orNone = [](PyObject* o) { return o != nullptr ? o : Py_None; };
+  if (key == code) return PyFunction_GET_CODE(function);
+  if (key == defaults) return orNone(PyFunction_GET_DEFAULTS(function));
+  return key == keyword_defaults ? orNone(PyFunction_GET_KW_DEFAULTS(function)) : nullptr;
+}
+
 // A slot, or what a type made in C keeps; a property isn't called.
 Ref attributeOf(PyObject* owner, PyObject* key) {
+  if (PyFunction_Check(owner))
+    if (PyObject* part = partOf(owner, key)) return Ref::borrow(part);
   PyTypeObject* const type = Py_TYPE(owner);
   PyObject* const found = _PyType_Lookup(type, key);
   if (found == nullptr || (Py_TYPE(found) != &PyGetSetDescr_Type && Py_TYPE(found) != &PyMemberDescr_Type)) return {};
@@ -237,7 +250,7 @@ int64_t StateGuards::firstFailed() const {
     if (version != 0 && version == group.version) continue;
     for (size_t i = group.begin; i < group.end; ++i) {
       const bool held = holds(guards_[i]);
-      PyErr_Clear();
+      if (PyErr_Occurred() != nullptr) PyErr_Clear();
       if (!held) return static_cast<int64_t>(i);
     }
     group.version = versionOf(group.counted);  // a class is counted from the first look at it on

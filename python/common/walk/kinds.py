@@ -2,13 +2,10 @@
 
 import collections
 import contextvars
-import dataclasses
-import datetime
-import decimal
 import enum
 import functools
-import logging
 import re
+import sys
 import types
 import weakref
 from collections import abc
@@ -61,14 +58,11 @@ _BY_CLASS: Dict[type, Handler] = {
     functools._lru_cache_wrapper: walk_functions.walk_cache,
     types.DynamicClassAttribute: nothing,
     type(vars(collections.namedtuple("Pair", "x"))["x"]): nothing,
-    dataclasses.Field: nothing,
     types.GenericAlias: nothing,
     types.CodeType: nothing,
     types.UnionType: nothing,
     object: nothing,
     re.Pattern: nothing,
-    decimal.Decimal: refuses(_DECIMAL),
-    **{t: nothing for t in (datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone)},
     library.Generator: refuses(_GENERATOR),
     **{t: nothing for t in library.IMMUTABLE},
 }
@@ -76,12 +70,30 @@ _BY_CLASS: Dict[type, Handler] = {
 _BY_BASE: List[Tuple[type, Handler]] = [
     (library.Tensor, walk_instances.walk_tensor),
     *((kind, refuses(reason)) for kind, reason in library.REFUSED_BASES),
-    (logging.Logger, walk_instances.walk_logger),
     (type, walk_instances.walk_class),
     (types.ModuleType, walk_functions.walk_python_module),
     (weakref.ref, walk_containers.walk_reference),
     (enum.Enum, walk_instances.walk_enum),
 ]
+
+# Classes of modules that take long to import, and needn't be: an object of them is there only if its module is.
+_BY_NAME: Dict[Tuple[str, str], Handler] = {
+    ("dataclasses", "Field"): nothing,
+    ("decimal", "Decimal"): refuses(_DECIMAL),
+    **{("datetime", name): nothing for name in ("date", "datetime", "time", "timedelta", "timezone")},
+}
+
+
+def _by_name(kind: type):
+    if kind.__name__ == "Logger" or "logging" in sys.modules:
+        logger = getattr(sys.modules.get("logging"), "Logger", None)
+        if isinstance(logger, type) and issubclass(kind, logger):
+            return walk_instances.walk_logger
+    key = (kind.__module__, kind.__name__)
+    if key in _BY_NAME and getattr(sys.modules.get(key[0]), key[1], None) is kind:
+        return _BY_NAME[key]
+    return None
+
 
 _CONTAINERS: List[Tuple[type, Handler]] = [
     (t, _BY_CLASS[t]) for t in (dict, list, tuple, set, frozenset, collections.deque)
@@ -97,6 +109,9 @@ def handler_of(kind: type) -> Handler:
     for base, handler in _BY_BASE:
         if issubclass(kind, base):
             return handler
+    named = _by_name(kind)
+    if named is not None:
+        return named
     if issubclass(kind, library.whole()):
         return walk_instances.walk_whole
     if library.is_compiled(kind):

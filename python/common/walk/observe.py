@@ -5,7 +5,6 @@ that watches is seen; that another one starts is refused.
 """
 
 import importlib
-import linecache
 import os
 import sys
 import types
@@ -299,5 +298,7 @@ def _reason(function: object) -> str:
 
 
 def _refusal(code: types.CodeType, line: int, reason: str) -> Refusal:
+    import linecache
+
     text = linecache.getline(code.co_filename, line).strip()
     return Refusal(f"{os.path.basename(code.co_filename)}:{line}", f"`{text}` {reason}" if text else reason)

@@ -5,20 +5,25 @@ What the library's own files do is not walked: their state is guarded by the sur
 
 import os
 import sys
-import sysconfig
 import types
-from typing import Optional
+from typing import Optional, Set
 
 from . import library
 
 LIBRARY, STANDARD, USER = "library", "standard", "user"
 
 _LIBRARY_FOLDERS = library.FOLDERS
-_STANDARD_FOLDERS = tuple(
-    {os.path.realpath(sysconfig.get_path(k)) + os.sep for k in ("stdlib", "platstdlib")}
-    | {sysconfig.get_path(k) + os.sep for k in ("stdlib", "platstdlib")}
-    | {os.path.dirname(os.__file__) + os.sep}
-)
+
+
+def _standard_folders() -> Set[str]:
+    """What sysconfig calls stdlib and platstdlib, which takes long to import."""
+    python = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    folders = {os.path.join(root, sys.platlibdir, python) for root in (sys.base_prefix, sys.base_exec_prefix)}
+    folders |= {os.path.join(sys.base_prefix, "lib", python), os.path.dirname(os.__file__)}
+    return {f + os.sep for folder in folders for f in (folder, os.path.realpath(folder))}
+
+
+STANDARD_FOLDERS = tuple(_standard_folders())
 _PACKAGES = os.sep + "site-packages" + os.sep
 _PACKAGE_FOLDERS = (_PACKAGES, os.sep + "dist-packages" + os.sep)
 _LIBRARY_PACKAGES = library.PACKAGES
@@ -48,7 +53,7 @@ def _has_standard_file(module: Optional[types.ModuleType]) -> bool:
     file = getattr(module, "__file__", None)
     if not isinstance(file, str) or ".zip" + os.sep in file:
         return True
-    return file.startswith(_STANDARD_FOLDERS) and not is_installed(file)
+    return file.startswith(STANDARD_FOLDERS) and not is_installed(file)
 
 
 def is_installed(file: str) -> bool:
@@ -68,7 +73,7 @@ def of_code(code: types.CodeType, module_name: Optional[str]) -> str:
     _, installed, package = file.rpartition(_PACKAGES)
     if installed:
         return STANDARD if package.partition(os.sep)[0].partition(".")[0] in library.DEPENDENCIES else USER
-    return STANDARD if file.startswith(_STANDARD_FOLDERS) else USER
+    return STANDARD if file.startswith(STANDARD_FOLDERS) else USER
 
 
 def has_effect(code: types.CodeType) -> bool:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import functools
-import linecache
 import os
 import sys
-import sysconfig
 from types import FrameType
 from typing import Any, Optional
 
-from . import library
+from . import library, origin
 
-_STANDARD = sysconfig.get_path("stdlib") + os.sep
-_INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib")})
 
 
 class Refused(Exception):
@@ -39,7 +35,7 @@ def user_frame(frame: Optional[FrameType]) -> Optional[FrameType]:
 
 
 def _is_standard(filename: str) -> bool:
-    return filename.startswith(_STANDARD) and not filename.startswith(_INSTALLED)
+    return filename.startswith(origin.STANDARD_FOLDERS) and not origin.is_installed(filename)
 
 
 def shortened(value: Any) -> str:
@@ -56,5 +52,7 @@ def user_line() -> str:
     if frame is None:
         return ""
     file, line = frame.f_code.co_filename, frame.f_lineno
+    import linecache
+
     source = linecache.getline(file, line).strip()
     return f"{os.path.basename(file)}:{line}" + (f" `{source}`" if source else "")

@@ -16,8 +16,14 @@ def _zeros(p):
     return ops.zeros_like(p)
 
 
-def _next_step(state):
-    """Counts the step. A state that PyTorch saved has it as a tensor."""
+def _next_step(state, capturable=False):
+    """Counts the step: in a tensor where `capturable` says so, which graphs of compiled functions count, too. A state that
+    PyTorch saved has it as a tensor."""
+    if capturable:
+        step = state.get("step")
+        if not isinstance(step, Tensor):
+            step = state["step"] = ops.full([], float(step or 0))
+        return step.add_(1)
     state["step"] = step = int(state.get("step", 0)) + 1
     return step
 
@@ -80,7 +86,7 @@ class Adam(Optimizer):
                 state["exp_avg"], state["exp_avg_sq"] = _zeros(p), _zeros(p)
                 if group["amsgrad"]:
                     state["max_exp_avg_sq"] = _zeros(p)
-            step = _next_step(state)
+            step = _next_step(state, group["capturable"])
             if decoupled:
                 grad = -grad if group["maximize"] else grad
                 if group["weight_decay"] != 0:
@@ -92,6 +98,10 @@ class Adam(Optimizer):
             square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
             if group["amsgrad"]:
                 square = state["max_exp_avg_sq"].copy_(ops.maximum(state["max_exp_avg_sq"], square))
+            if group["capturable"]:
+                size = -(lr / (1 - beta1**step))
+                p.addcdiv_(mean, (square.sqrt() / ((1 - beta2**step).sqrt() * size)).add_(eps / size))
+                continue
             divisor = (square.sqrt() / math.sqrt(1 - beta2**step)).add_(eps)
             p.addcdiv_(mean, divisor, value=-(lr / (1 - beta1**step)))
 
@@ -125,7 +135,7 @@ class RMSprop(Optimizer):
                     state["momentum_buffer"] = _zeros(p)
                 if group["centered"]:
                     state["grad_avg"] = _zeros(p)
-            _next_step(state)
+            _next_step(state, group["capturable"])
             grad = _with_decay(p, grad, group)
             square = state["square_avg"].mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
             if group["centered"]:

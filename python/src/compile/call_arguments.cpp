@@ -116,7 +116,7 @@ CallArguments::Node CallArguments::build(const std::string& path, PyObject* o, s
   if (PyFloat_CheckExact(o)) {
     floats_.emplace_back(path, Ref::borrow(o));
     const Ref name = owned(PyUnicode_FromString(path.c_str()));
-    if (lifted_ != nullptr && PySequence_Contains(lifted_, name.get()) == 1 && num_lifted_ < 8) {
+    if (lifted_ != nullptr && PySequence_Contains(lifted_, name.get()) == 1 && num_lifted_ < kMaxLifted) {
       ++num_lifted_;
       return {Kind::kLifted, path, {}};
     }
@@ -142,9 +142,10 @@ const CallArguments::Node* CallArguments::firstDifference(const Node& n, PyObjec
     case Kind::kLifted:
       if (!PyFloat_CheckExact(got)) return &n;
       if (met.found != nullptr) {
-        Tensor& number = met.found->lifted[met.found->num_lifted++];
-        number = numberAsTensor(PyFloat_AS_DOUBLE(got));
-        met.found->call.tensors.push_back(&number);
+        std::vector<Tensor>& lifted = met.found->lifted;
+        lifted.reserve(kMaxLifted);  // its elements stay where they are
+        lifted.push_back(numberAsTensor(PyFloat_AS_DOUBLE(got)));
+        met.found->call.tensors.push_back(&lifted.back());
       }
       return nullptr;
     case Kind::kValue:

@@ -8,7 +8,6 @@
 
 #include <shunt/compile/compile.h>
 
-#include <array>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,9 +25,10 @@ struct Arguments {
 struct FoundTensors {
   detail::CompileArguments call;
   /// Numbers that count as tensors: tensors of these calls' own, to which `call` points.
-  std::array<Tensor, 8> lifted;
-  size_t num_lifted = 0;
+  std::vector<Tensor> lifted = {};
 };
+
+constexpr size_t kMaxLifted = 8;
 
 class CallArguments {
  public:

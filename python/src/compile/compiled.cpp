@@ -110,9 +110,9 @@ class SpecializedCall {
     const int64_t failed = specialization_.firstFailed();
     std::string difference = failed < 0 ? specialization_.arguments.difference(arguments_) : "";
     if (failed < 0 && difference.empty()) {
-      FoundTensors now{{{}, {}, found_.call.types}, {}, 0};
+      FoundTensors now{{{}, {}, found_.call.types}};
       specialization_.arguments.match(arguments_, now);
-      for (size_t i = 0; i < now.call.tensors.size() && now.num_lifted == 0; ++i)
+      for (size_t i = 0; i < now.call.tensors.size() && now.lifted.empty(); ++i)
         if (now.call.tensors[i] != found_.call.tensors[i]) difference = "a tensor among them is another one";
     }
     if (failed < 0 && difference.empty()) {
@@ -220,7 +220,7 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, size_t flags, PyOb
       Specialization& s = specializationOf(object);
       if (i == 0 && s.function != nullptr && s.is_confirmed && s.function->passesBy())
         return PyObject_Vectorcall(c->function, args, flags, keywords);
-      FoundTensors found{{{}, {}, &typeid(Specialization)}, {}, 0};
+      FoundTensors found{{{}, {}, &typeid(Specialization)}};
       if (!s.arguments.match(arguments, found) || s.firstFailed() >= 0) continue;
       if (i > 0) {  // the one that is called most comes first
         PyList_SET_ITEM(list, i, PyList_GET_ITEM(list, i - 1));
