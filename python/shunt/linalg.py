@@ -27,14 +27,16 @@ def matmul(input, other, *, out=None):
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
-    """The `ord`-norm of all elements, or along dimensions: a number, inf and -inf among them. RuntimeError for integers."""
+    """The `ord`-norm of all elements, or along dimensions: a number, inf and -inf among them. RuntimeError for
+    integers."""
     if isinstance(dim, int):
         dim = (dim,)
     return ops.linalg_vector_norm(x, ord, dim, keepdim, dtype=dtype, out=out)
 
 
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
-    """The norm of matrices in two dimensions: "fro", 1, -1, inf or -inf. 2, -2 and "nuc" need singular values (NotImplementedError)."""
+    """The norm of matrices in two dimensions: "fro", 1, -1, inf or -inf. 2, -2 and "nuc" need singular values
+    (NotImplementedError)."""
     if isinstance(dim, int) or len(dim) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
     if A.dim() < 2:
@@ -64,9 +66,12 @@ def _out_of_range(dim, ndim):
 
 
 def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
-    """The norm of vectors or matrices: of two dimensions with `ord` that of matrices, without `ord` the root of the sum of squares."""
+    """The norm of vectors or matrices: of two dimensions with `ord` that of matrices, without `ord` the root of the
+    sum of squares."""
     if ord is not None and dim is None and A.dim() not in (1, 2):
-        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.dim()}D.")
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.dim()}D."
+        )
     if dim is not None and not isinstance(dim, int) and len(dim) not in (1, 2):
         raise RuntimeError("linalg.norm: If dim is specified, it must be of length 1 or 2. Got " + str(list(dim)))
     of_matrices = ord is not None and (len(dim) == 2 if isinstance(dim, tuple | list) else dim is None and A.dim() == 2)
@@ -80,8 +85,10 @@ def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
 def matrix_power(A, n, *, out=None):
     """Square matrices to the power of an int; negative ones need inverses (NotImplementedError)."""
     if A.dim() < 2 or A.size(-1) != A.size(-2):
-        raise RuntimeError("linalg.matrix_power: A must be batches of square matrices, but they are "
-                           f"{' by '.join(map(str, A.shape[-2:]))} matrices")
+        raise RuntimeError(
+            "linalg.matrix_power: A must be batches of square matrices, but they are "
+            f"{' by '.join(map(str, A.shape[-2:]))} matrices"
+        )
     if n < 0:
         raise NotImplementedError("linalg.matrix_power: a negative power needs an inverse, which is not implemented")
     if n == 0:
@@ -98,7 +105,8 @@ def matrix_power(A, n, *, out=None):
 
 
 def multi_dot(tensors, *, out=None):
-    """The product of matrices, of which the first and the last may be vectors, in the order that takes the fewest multiplications."""
+    """The product of matrices, of which the first and the last may be vectors, in the order that takes the fewest
+    multiplications."""
     tensors = list(tensors)
     if len(tensors) < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
@@ -108,14 +116,23 @@ def multi_dot(tensors, *, out=None):
             what = "1D or 2D" if ends else "2D"
             raise RuntimeError(f"multi_dot(): tensor {k} must be {what} but got {t.dim()}D")
         if t.dtype is not tensors[0].dtype:
-            raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {tensors[0].dtype} and tensor {k} is "
-                               f"{t.dtype}")
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {tensors[0].dtype} and "
+                f"tensor {k} is "
+                f"{t.dtype}"
+            )
     first, last = tensors[0].dim() == 1, tensors[-1].dim() == 1
-    matrices = [tensors[0].unsqueeze(0) if first else tensors[0], *tensors[1:-1], tensors[-1].unsqueeze(1) if last else tensors[-1]]
+    matrices = [
+        tensors[0].unsqueeze(0) if first else tensors[0],
+        *tensors[1:-1],
+        tensors[-1].unsqueeze(1) if last else tensors[-1],
+    ]
     for k, (a, b) in enumerate(zip(matrices, matrices[1:])):
         if a.size(1) != b.size(0):
-            raise RuntimeError(f"multi_dot(): tensors {k} and {k + 1} with shapes {list(tensors[k].shape)} and "
-                               f"{list(tensors[k + 1].shape)} cannot be multiplied")
+            raise RuntimeError(
+                f"multi_dot(): tensors {k} and {k + 1} with shapes {list(tensors[k].shape)} and "
+                f"{list(tensors[k + 1].shape)} cannot be multiplied"
+            )
     result = _chain(matrices)
     if first:
         result = result.squeeze(0)
@@ -134,7 +151,9 @@ def _chain(matrices):
     for length in range(1, n):
         for i in range(n - length):
             j = i + length
-            cost[i, j], cut[i, j] = min((cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j))
+            cost[i, j], cut[i, j] = min(
+                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
 
     def product(i, j):
         return matrices[i] if i == j else ops.mm(product(i, cut[i, j]), product(cut[i, j] + 1, j))

@@ -7,9 +7,23 @@ import pytest
 
 import shunt
 
-ALIASES = {"absolute": "abs", "clip": "clamp", "concat": "cat", "concatenate": "cat", "divide": "div", "fix": "trunc", "ger": "outer",
-           "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "multiply": "mul", "negative": "neg",
-           "not_equal": "ne", "subtract": "sub"}
+ALIASES = {
+    "absolute": "abs",
+    "clip": "clamp",
+    "concat": "cat",
+    "concatenate": "cat",
+    "divide": "div",
+    "fix": "trunc",
+    "ger": "outer",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "less": "lt",
+    "less_equal": "le",
+    "multiply": "mul",
+    "negative": "neg",
+    "not_equal": "ne",
+    "subtract": "sub",
+}
 
 
 @pytest.mark.parametrize("alias, name", ALIASES.items())
@@ -100,20 +114,23 @@ def test_gradients_pass_composites():
     assert y.grad.tolist() == [0.0, 0.0, 1.0]
 
 
-@pytest.mark.parametrize("call, error", [
-    (lambda: shunt.fmax(1, 2), TypeError),
-    (lambda: shunt.hstack([]), RuntimeError),
-    (lambda: shunt.hstack("a"), TypeError),
-    (lambda: shunt.movedim(shunt.ones(2, 2), (0, 0), (0, 1)), RuntimeError),
-    (lambda: shunt.movedim(shunt.ones(2, 2), 5, 0), IndexError),
-    (lambda: shunt.rot90(shunt.ones(2)), RuntimeError),
-    (lambda: shunt.kthvalue(shunt.ones(3), 4), RuntimeError),
-    (lambda: shunt.quantile(shunt.ones(3), 1.5), RuntimeError),
-    (lambda: shunt.take(shunt.ones(0), shunt.tensor([0])), IndexError),
-    (lambda: shunt.broadcast_shapes((2,), (3,)), RuntimeError),
-    (lambda: shunt.linalg.matrix_norm(shunt.ones(2, 2), "nuc"), NotImplementedError),
-    (lambda: shunt.frac(shunt.tensor([1])), NotImplementedError),
-])
+@pytest.mark.parametrize(
+    "call, error",
+    [
+        (lambda: shunt.fmax(1, 2), TypeError),
+        (lambda: shunt.hstack([]), RuntimeError),
+        (lambda: shunt.hstack("a"), TypeError),
+        (lambda: shunt.movedim(shunt.ones(2, 2), (0, 0), (0, 1)), RuntimeError),
+        (lambda: shunt.movedim(shunt.ones(2, 2), 5, 0), IndexError),
+        (lambda: shunt.rot90(shunt.ones(2)), RuntimeError),
+        (lambda: shunt.kthvalue(shunt.ones(3), 4), RuntimeError),
+        (lambda: shunt.quantile(shunt.ones(3), 1.5), RuntimeError),
+        (lambda: shunt.take(shunt.ones(0), shunt.tensor([0])), IndexError),
+        (lambda: shunt.broadcast_shapes((2,), (3,)), RuntimeError),
+        (lambda: shunt.linalg.matrix_norm(shunt.ones(2, 2), "nuc"), NotImplementedError),
+        (lambda: shunt.frac(shunt.tensor([1])), NotImplementedError),
+    ],
+)
 def test_errors(call, error):
     with pytest.raises(error):
         call()

@@ -26,8 +26,23 @@ def test_functions_of_networks_stand_here_alone():
     assert hasattr(shunt, "relu") and hasattr(shunt.Tensor, "relu_")
 
 
-@pytest.mark.parametrize("name", ["relu", "relu6", "hardtanh", "elu", "selu", "celu", "leaky_relu", "silu", "mish", "hardswish",
-                                  "hardsigmoid", "rrelu"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "relu",
+        "relu6",
+        "hardtanh",
+        "elu",
+        "selu",
+        "celu",
+        "leaky_relu",
+        "silu",
+        "mish",
+        "hardswish",
+        "hardsigmoid",
+        "rrelu",
+    ],
+)
 def test_in_place(name):
     x = shunt.tensor([-4.0, -1.0, 0.0, 2.0, 9.0])
     f, y = getattr(F, name), x.clone()
@@ -73,7 +88,10 @@ def test_dropout():
     x = ones(1000)
     assert F.dropout(x, training=False) is x or shunt.equal(F.dropout(x, training=False), x)
     kept = F.dropout(x, 0.25)
-    assert set(kept.unique().tolist() if hasattr(kept, "unique") else kept.tolist()) <= {0.0, shunt.tensor(1 / 0.75).item()}
+    assert set(kept.unique().tolist() if hasattr(kept, "unique") else kept.tolist()) <= {
+        0.0,
+        shunt.tensor(1 / 0.75).item(),
+    }
     whole = F.dropout2d(ones(8, 16, 3, 3))
     assert all(len(set(channel.flatten().tolist())) == 1 for image in whole for channel in image)
 
@@ -94,28 +112,37 @@ def test_embedding_scales_large_rows():
 
 def test_gradients_pass_composites():
     x = shunt.randn(2, 4, 6, requires_grad=True)
-    F.group_norm(F.interpolate(F.pad(x, (1, 1), mode="reflect"), scale_factor=2, mode="linear"), 2).square().sum().backward()
+    F.group_norm(
+        F.interpolate(F.pad(x, (1, 1), mode="reflect"), scale_factor=2, mode="linear"), 2
+    ).square().sum().backward()
     assert x.grad.shape == x.shape
 
 
-@pytest.mark.parametrize("call, error, part", [
-    (lambda: F.mse_loss(ones(2), ones(2), reduction="median"), ValueError, "median is not a valid value for reduction"),
-    (lambda: F.dropout(ones(2), 1.5), ValueError, "between 0 and 1"),
-    (lambda: F.hardtanh(ones(2), 2, 1), ValueError, "min_val"),
-    (lambda: F.glu(ones(3)), RuntimeError, "must be even"),
-    (lambda: F.binary_cross_entropy(ones(2) * 2, ones(2)), RuntimeError, "between 0 and 1"),
-    (lambda: F.binary_cross_entropy(ones(2), ones(3)), ValueError, "target size"),
-    (lambda: F.batch_norm(ones(1, 3), None, None, training=True), ValueError, "more than 1 value"),
-    (lambda: F.group_norm(ones(2, 3, 4), 2), RuntimeError, "divisible by num_groups"),
-    (lambda: F.pad(ones(2), (1,)), RuntimeError, "divisible by 2"),
-    (lambda: F.pad(ones(1, 2), (2, 0), mode="reflect"), RuntimeError, "Padding size"),
-    (lambda: F.interpolate(ones(1, 1, 4)), ValueError, "size or scale_factor"),
-    (lambda: F.interpolate(ones(1, 1, 4), 8, mode="bilinear"), NotImplementedError, "bilinear"),
-    (lambda: F.pixel_shuffle(ones(1, 3, 2, 2), 2), RuntimeError, "divisible by the square"),
-    (lambda: F.one_hot(shunt.tensor([-1])), RuntimeError, "non-negative"),
-    (lambda: F.triplet_margin_loss(ones(2, 2), ones(2, 2), ones(2, 2), margin=0), ValueError, "margin"),
-    (lambda: F.max_pool1d(ones(2), 1), RuntimeError, "2D or 3D"),
-])
+@pytest.mark.parametrize(
+    "call, error, part",
+    [
+        (
+            lambda: F.mse_loss(ones(2), ones(2), reduction="median"),
+            ValueError,
+            "median is not a valid value for reduction",
+        ),
+        (lambda: F.dropout(ones(2), 1.5), ValueError, "between 0 and 1"),
+        (lambda: F.hardtanh(ones(2), 2, 1), ValueError, "min_val"),
+        (lambda: F.glu(ones(3)), RuntimeError, "must be even"),
+        (lambda: F.binary_cross_entropy(ones(2) * 2, ones(2)), RuntimeError, "between 0 and 1"),
+        (lambda: F.binary_cross_entropy(ones(2), ones(3)), ValueError, "target size"),
+        (lambda: F.batch_norm(ones(1, 3), None, None, training=True), ValueError, "more than 1 value"),
+        (lambda: F.group_norm(ones(2, 3, 4), 2), RuntimeError, "divisible by num_groups"),
+        (lambda: F.pad(ones(2), (1,)), RuntimeError, "divisible by 2"),
+        (lambda: F.pad(ones(1, 2), (2, 0), mode="reflect"), RuntimeError, "Padding size"),
+        (lambda: F.interpolate(ones(1, 1, 4)), ValueError, "size or scale_factor"),
+        (lambda: F.interpolate(ones(1, 1, 4), 8, mode="bilinear"), NotImplementedError, "bilinear"),
+        (lambda: F.pixel_shuffle(ones(1, 3, 2, 2), 2), RuntimeError, "divisible by the square"),
+        (lambda: F.one_hot(shunt.tensor([-1])), RuntimeError, "non-negative"),
+        (lambda: F.triplet_margin_loss(ones(2, 2), ones(2, 2), ones(2, 2), margin=0), ValueError, "margin"),
+        (lambda: F.max_pool1d(ones(2), 1), RuntimeError, "2D or 3D"),
+    ],
+)
 def test_errors(call, error, part):
     with pytest.raises(error) as caught:
         call()

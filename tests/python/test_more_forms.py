@@ -113,13 +113,16 @@ def test_take_along_a_dimension_from_the_end():
         y.take_along_dim(shunt.tensor([[-4], [0]]), 1)
 
 
-@pytest.mark.parametrize("call, parts", [
-    (lambda: shunt.squeeze(x(), dims=1), ["squeeze()", "unexpected keyword argument 'dims'", "did you mean 'dim'"]),
-    (lambda: x().round(decimals="a"), ["round()", "decimals"]),
-    (lambda: x().all(dim="a"), ["all()", "dim"]),
-    (lambda: shunt.norm(x(), dim="a"), ["norm()"]),
-    (lambda: shunt.max(x(), out=3), ["max()"]),
-])
+@pytest.mark.parametrize(
+    "call, parts",
+    [
+        (lambda: shunt.squeeze(x(), dims=1), ["squeeze()", "unexpected keyword argument 'dims'", "did you mean 'dim'"]),
+        (lambda: x().round(decimals="a"), ["round()", "decimals"]),
+        (lambda: x().all(dim="a"), ["all()", "dim"]),
+        (lambda: shunt.norm(x(), dim="a"), ["norm()"]),
+        (lambda: shunt.max(x(), out=3), ["max()"]),
+    ],
+)
 def test_messages_stay(call, parts):
     with pytest.raises(TypeError) as caught:
         call()

@@ -5,8 +5,14 @@ import types
 from shunt import _C
 
 # The dictionary's functions, wherever in the package they stand.
-ops = types.SimpleNamespace(**{name: function for module in (_C._linalg, _C._nn, _C._functions)
-                               for name, function in vars(module).items() if not name.startswith("__")})
+ops = types.SimpleNamespace(
+    **{
+        name: function
+        for module in (_C._linalg, _C._nn, _C._functions)
+        for name, function in vars(module).items()
+        if not name.startswith("__")
+    }
+)
 
 # Functions that are methods of Tensor, too, by name; _tensor_methods() of the package adds them.
 METHODS = {}
@@ -19,7 +25,8 @@ def method(function):
 
 
 def into(out, result):
-    """The result, written to `out` where that is given: resized where it has another shape. RuntimeError where dtypes differ."""
+    """The result, written to `out` where that is given: resized where it has another shape. RuntimeError where dtypes
+    differ."""
     if out is None:
         return result
     if out.dtype is not result.dtype:
@@ -31,7 +38,9 @@ def cast_into(out, result):
     """The same for functions whose out= may have any dtype that the result can be cast to."""
     if out is None:
         return result
-    if (result.is_floating_point() and not out.is_floating_point()) or (out.dtype is _C.bool and result.dtype is not _C.bool):
+    if (result.is_floating_point() and not out.is_floating_point()) or (
+        out.dtype is _C.bool and result.dtype is not _C.bool
+    ):
         raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type {out.dtype}")
     return _written(out, result)
 
@@ -45,8 +54,10 @@ def check_tensors(name, **arguments):
 
 def _written(out, result):
     if any(step == 0 and n > 1 for step, n in zip(out.stride(), out.shape)) and out.shape == result.shape:
-        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-                           "Please clone() the tensor before performing the operation.")
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
     if out.shape != result.shape:
         out.resize_(result.shape)
     return out.copy_(result)
@@ -64,7 +75,10 @@ def broadcast_shapes(*shapes):
         if any(n < 0 for n in sizes):
             raise RuntimeError(f"Trying to create tensor with negative dimension ({min(sizes)}): ({min(sizes)})")
         if len(sizes) > 1:
-            raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape: " + ", ".join(map(str, map(list, shapes))))
+            raise RuntimeError(
+                "Shape mismatch: objects cannot be broadcast to a single shape: "
+                + ", ".join(map(str, map(list, shapes)))
+            )
         result.append(sizes.pop() if sizes else 1)
     return _C.Size(reversed(result))
 
@@ -89,4 +103,5 @@ def floating(x):
 def indices(values):
     """A tensor of int64."""
     from shunt import tensor
+
     return tensor(values, dtype=_C.int64)

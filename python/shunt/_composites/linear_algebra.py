@@ -20,7 +20,9 @@ def _added(input, product, beta, alpha):
 
 def _check_numbers(name, input, beta, alpha):
     if not input.is_floating_point() and (isinstance(beta, float) or isinstance(alpha, float)):
-        raise RuntimeError(f"{name}(): For integral input tensors, argument beta and alpha must not be floating point numbers.")
+        raise RuntimeError(
+            f"{name}(): For integral input tensors, argument beta and alpha must not be floating point numbers."
+        )
     if input.dtype is not _C.bool and (isinstance(beta, bool) or isinstance(alpha, bool)):
         raise RuntimeError(f"{name}(): Boolean beta and alpha only supported for Boolean results.")
 
@@ -48,7 +50,8 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
 
 @method
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
-    """beta * input + alpha * the sum over the batch of batch1 @ batch2. Shapes: (n, p), (b, n, m), (b, m, p) to (n, p)."""
+    """beta * input + alpha * the sum over the batch of batch1 @ batch2. Shapes: (n, p), (b, n, m), (b, m, p) to (n,
+    p)."""
     if batch1.dim() != 3 or batch2.dim() != 3:
         raise RuntimeError(f"batch1 must be a 3D tensor, got {batch1.dim()}D and {batch2.dim()}D")
     product = ops.bmm(batch1, batch2).sum(0).to(batch1.dtype)
@@ -60,8 +63,11 @@ def _in_place(function):
     def in_place(input, *args, **kwargs):
         result = function(input, *args, **kwargs)
         if result.shape != input.shape:
-            raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(result.shape)}")
+            raise RuntimeError(
+                f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(result.shape)}"
+            )
         return input.copy_(result)
+
     in_place.__name__ = in_place.__qualname__ = function.__name__ + "_"
     in_place.__doc__ = f"The in-place form of {function.__name__}(): writes the result to the tensor, and returns it."
     return method(in_place)
@@ -82,8 +88,10 @@ def inner(input, other, *, out=None):
     if input.dim() == 0 or other.dim() == 0:
         return cast_into(out, input * other)
     if input.size(-1) != other.size(-1):
-        raise RuntimeError("inner() the last dimension must match on both input tensors but got shapes "
-                           f"{list(input.shape)} and {list(other.shape)}")
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(input.shape)} and {list(other.shape)}"
+        )
     return into(out, tensordot(input, other, ([-1], [-1])))
 
 
@@ -108,8 +116,10 @@ def tensordot(a, b, dims=2, out=None):
     first, second = [d % a.dim() for d in first], [d % b.dim() for d in second]
     for i, j in zip(first, second):
         if a.size(i) != b.size(j) and 1 not in (a.size(i), b.size(j)):
-            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.size(i)} in dim {i} and second has size "
-                               f"{b.size(j)} in dim {j}")
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {a.size(i)} in dim {i} and second has size "
+                f"{b.size(j)} in dim {j}"
+            )
     # A size of 1 is repeated: its partner is summed.
     for i, j in zip(first, second):
         if a.size(i) == 1 != b.size(j):

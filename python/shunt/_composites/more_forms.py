@@ -1,6 +1,7 @@
 """Forms of the dictionary's functions that it doesn't have: called where none of its overloads takes the arguments.
 
-A function here has the name's parameters as PyTorch has them for the form, and returns NotImplemented for what isn't its own.
+A function here has the name's parameters as PyTorch has them for the form, and returns NotImplemented for what isn't
+its own.
 """
 
 from shunt import _C
@@ -65,6 +66,7 @@ def _truth(name, one):
         if input.dtype is _C.uint8 and result.dtype is not _C.uint8:
             result = result.to(_C.uint8)
         return result if out is None else cast_into(out, result)
+
     over_dims.__name__ = name
     return _form(over_dims)
 
@@ -101,6 +103,7 @@ def round_(input, *, decimals):
 def _extreme(name, of_all):
     def written(input, *, out):
         return into(out, of_all(input))
+
     written.__name__ = name
     return _form(written)
 
@@ -157,6 +160,7 @@ def normal(mean, std=1.0, *, generator=None, out=None):
 
 def _no_grad():
     from shunt.autograd import no_grad
+
     return no_grad()
 
 
@@ -167,9 +171,13 @@ def _caller(function):
     def call(args, kwargs):
         nonlocal signature
         import inspect  # takes milliseconds, and few programs come here
+
         if signature is None:
             signature = inspect.signature(function)
-        kwargs = {_NUMPY_NAMES.get(name, name) if name not in signature.parameters else name: value for name, value in kwargs.items()}
+        kwargs = {
+            _NUMPY_NAMES.get(name, name) if name not in signature.parameters else name: value
+            for name, value in kwargs.items()
+        }
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError:

@@ -19,6 +19,7 @@ def positive(input):
 def _itself(name, doc):
     def function(input):
         return input
+
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return method(function)
@@ -151,6 +152,7 @@ def nan_to_num(input, nan=0.0, posinf=None, neginf=None, *, out=None):
     if not input.is_floating_point():
         return into(out, input.clone())
     from shunt import finfo
+
     limits = finfo(input.dtype)
     result = ops.where(input.isnan(), _number(0.0 if nan is None else nan, input), input)
     result = ops.where(input == math.inf, _number(limits.max if posinf is None else posinf, input), result)
@@ -184,6 +186,7 @@ def _common(a, b, name=""):
     if name:
         check_tensors(name, input=a, other=b)
     from shunt import result_type
+
     dtype = result_type(a, b)
     return a.to(dtype), b.to(dtype)
 
@@ -210,10 +213,13 @@ def fmin(input, other, *, out=None):
 
 @method
 def heaviside(input, values, *, out=None):
-    """0 where the input is negative, 1 where it is positive, and `values` where it is 0. RuntimeError for different dtypes."""
+    """0 where the input is negative, 1 where it is positive, and `values` where it is 0. RuntimeError for different
+    dtypes."""
     check_tensors("heaviside", input=input, values=values)
     if input.dtype is not values.dtype:
-        raise RuntimeError(f"heaviside is not yet implemented for tensors with different dtypes. Got {input.dtype} and {values.dtype}")
+        raise RuntimeError(
+            f"heaviside is not yet implemented for tensors with different dtypes. Got {input.dtype} and {values.dtype}"
+        )
     if out is not None and out.dtype is not input.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     result = ops.where(input == 0, values, (input > 0).to(input.dtype))
@@ -223,7 +229,9 @@ def heaviside(input, values, *, out=None):
 @method
 def ldexp(input, other, *, out=None):
     """input * 2^other."""
-    return cast_into(out, ops.mul(input, ops.pow(2.0, floating(other) if not isinstance(other, (int, float)) else other)))
+    return cast_into(
+        out, ops.mul(input, ops.pow(2.0, floating(other) if not isinstance(other, (int, float)) else other))
+    )
 
 
 @method
@@ -262,7 +270,11 @@ def _xlogy(name, input, other, log):
     x, y = (v if isinstance(v, Tensor) else ops.scalar_tensor(v, dtype=_dtype_of(input, other)) for v in (input, other))
     x, y = _common(floating(x), floating(y))
     zero = (x == 0) & y.isnan().logical_not()
-    return x * log(ops.where(zero, ops.ones_like(y), y)) if log is ops.log else x * log(ops.where(zero, ops.zeros_like(y), y))
+    return (
+        x * log(ops.where(zero, ops.ones_like(y), y))
+        if log is ops.log
+        else x * log(ops.where(zero, ops.zeros_like(y), y))
+    )
 
 
 def _dtype_of(*values):
@@ -293,6 +305,7 @@ def copysign(input, other, *, out=None):
     negative = signbit(other)
     shape = broadcast_shapes(size.shape, negative.shape)
     from shunt import result_type
+
     dtype = result_type(size, floating(other))
     size = size.to(dtype).expand(shape)
     return cast_into(out, ops.where(negative, -size, size))
@@ -303,27 +316,52 @@ def float_power(input, exponent, *, out=None):
     """input^exponent in float64; one of the two may be a number."""
     base, power = (v.to(_C.float64) if isinstance(v, Tensor) else float(v) for v in (input, exponent))
     if out is not None and out.dtype is not _C.float64:
-        raise RuntimeError(f"the output given to float_power has dtype {out.dtype} but the operation's result requires dtype Double")
+        raise RuntimeError(
+            f"the output given to float_power has dtype {out.dtype} but the operation's result requires dtype Double"
+        )
     return into(out, ops.pow(base, power))
-
-
 
 
 def _in_place(function):
     def in_place(input, *args, **kwargs):
         result = function(input, *args, **kwargs)
         if result.shape != input.shape:
-            raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(result.shape)}")
+            raise RuntimeError(
+                f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(result.shape)}"
+            )
         if result.is_floating_point() and not input.is_floating_point():
             raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type {input.dtype}")
         return input.copy_(result)
+
     in_place.__name__ = in_place.__qualname__ = function.__name__ + "_"
     in_place.__doc__ = f"The in-place form of {function.__name__}(): writes the result to the tensor, and returns it."
     return method(in_place)
 
 
-for _function in (sgn, deg2rad, rad2deg, frac, exp2, log2, log10, tan, sinh, cosh, asinh, acosh, atanh, sinc, logit, nan_to_num, heaviside,
-                  ldexp, xlogy, hypot, copysign, conj_physical):
+for _function in (
+    sgn,
+    deg2rad,
+    rad2deg,
+    frac,
+    exp2,
+    log2,
+    log10,
+    tan,
+    sinh,
+    cosh,
+    asinh,
+    acosh,
+    atanh,
+    sinc,
+    logit,
+    nan_to_num,
+    heaviside,
+    ldexp,
+    xlogy,
+    hypot,
+    copysign,
+    conj_physical,
+):
     globals()[_function.__name__ + "_"] = _in_place(_function)
 
 
@@ -331,5 +369,7 @@ for _function in (sgn, deg2rad, rad2deg, frac, exp2, log2, log10, tan, sinh, cos
 def float_power_(input, exponent):
     """The in-place form of float_power(), of a tensor of float64."""
     if input.dtype is not _C.float64:
-        raise RuntimeError(f"the base given to float_power_ has dtype {input.dtype} but the operation's result requires dtype Double")
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {input.dtype} but the operation's result requires dtype Double"
+        )
     return input.copy_(float_power(input, exponent))

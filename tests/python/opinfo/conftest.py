@@ -1,4 +1,5 @@
-"""Puts the folder of what is shared with the judges of shunt_torch on the path; without PyTorch nothing here is collected."""
+"""Puts the folder of what is shared with the judges of shunt_torch on the path; without PyTorch nothing here is
+collected."""
 
 import importlib.util
 import sys

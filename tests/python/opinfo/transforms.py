@@ -1,6 +1,7 @@
 """The same samples under compile, vmap, fake tensors and functionalize: results are those of eager Shunt.
 
-What a transform refuses (NotImplementedError, or an error that says that elements are needed) is no difference; a result that differs is,
+What a transform refuses (NotImplementedError, or an error that says that elements are needed) is no difference; a
+result that differs is,
 and an error that eager code doesn't have.
 """
 
@@ -11,8 +12,26 @@ from comparing import leaves_of
 from crossing import to_torch
 
 # What is asked of the elements while there are none, or of one sample while there are many.
-_REFUSALS = ("item()", "data-dependent", "data dependent", "elements", "randomness", "vmap", "fake", "meta", "nonzero", "no data",
-             "Boolean value", "tolist", "numpy", "in place", "in-place", "inplace", "view", "alias")
+_REFUSALS = (
+    "item()",
+    "data-dependent",
+    "data dependent",
+    "elements",
+    "randomness",
+    "vmap",
+    "fake",
+    "meta",
+    "nonzero",
+    "no data",
+    "Boolean value",
+    "tolist",
+    "numpy",
+    "in place",
+    "in-place",
+    "inplace",
+    "view",
+    "alias",
+)
 
 
 def tensors_of(tree):
@@ -71,6 +90,7 @@ def functionalized(call, tensors):
 def faked(call, tensors):
     """Sizes, strides and dtypes alone."""
     from shunt._subclasses.fake_tensor import FakeTensorMode
+
     with FakeTensorMode() as mode:
         return call(*(mode.from_tensor(t) for t in tensors))
 
@@ -94,7 +114,9 @@ def _difference(name, got, expected):
         if name == "fake":
             continue
         try:
-            torch.testing.assert_close(to_torch(x.detach().contiguous()), to_torch(y.detach().contiguous()), equal_nan=True)
+            torch.testing.assert_close(
+                to_torch(x.detach().contiguous()), to_torch(y.detach().contiguous()), equal_nan=True
+            )
         except AssertionError as e:
             return "elements: " + " ".join(str(e).split())[:200]
     return ""
@@ -106,9 +128,11 @@ def compare_transforms(function, args, kwargs, expected, elements):
     if not tensors:
         return
     for name, transform in TRANSFORMS.items():
+
         def call(*given):
             new_args, new_kwargs = _replaced((list(args), dict(kwargs)), tensors, given)
             return function(*new_args, **new_kwargs)
+
         try:
             got = transform(call, [t.detach() for t in tensors])
         except Exception as e:  # of any kind
