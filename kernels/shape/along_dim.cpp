@@ -18,20 +18,26 @@ Tensor broadcastBut(const Tensor& t, const Tensor& other, int64_t dim) {
   return t.expand(infer_size(t.sizes(), sizes));
 }
 
+/// Indices from the end, -1 for the last, counted from the front; what else is out of range stays so.
+Tensor fromTheFront(const Tensor& indices, int64_t size) {
+  return shunt::where(indices.lt(0), indices.add(size), indices);
+}
+
 }  // namespace
 
 /// numpy.take_along_axis: gather, with sizes broadcast outside of `dim`. Without `dim`, of all elements in a row.
 Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
   implOf(self, "take_along_dim");
   const TensorImpl& at = implOf(indices, "take_along_dim", "indices");
-  if (!dim) return shunt::gather(self.view({-1}), 0, indices.view({-1}));
+  if (!dim) return shunt::gather(self.view({-1}), 0, fromTheFront(indices.view({-1}), self.numel()));
   SHUNT_CHECK(self.dim() == at.dim(),
               "torch.take_along_dim(): input and indices should have the same number of dimensions, but got ",
               self.dim(), " dimensions for input, and ", at.dim(), " dimensions for indices");
   SHUNT_CHECK(at.dtype() == kLong, "torch.take_along_dim(): dtype of indices should be Long but got ", at.dtype());
   const int64_t d = maybe_wrap_dim(*dim, self.dim());
-  if (self.dim() == 0) return shunt::gather(self, d, indices);
-  return shunt::gather(broadcastBut(self, indices, d), d, broadcastBut(indices, self, d));
+  if (self.dim() == 0) return shunt::gather(self, d, fromTheFront(indices, 1));
+  const Tensor positions = fromTheFront(indices, self.sizes()[static_cast<size_t>(d)]);
+  return shunt::gather(broadcastBut(self, indices, d), d, broadcastBut(positions, self, d));
 }
 
 Tensor flip(const Tensor& self, IntArrayRef dims) {

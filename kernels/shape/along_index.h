@@ -31,8 +31,8 @@ inline bool fits(const TensorImpl& index, const TensorImpl& t, int64_t free) {
 }
 
 inline void checkIndexType(const char* op, const TensorImpl& index) {
-  SHUNT_CHECK(index.numel() == 0 || index.dtype() == kLong, op, "(): Expected dtype int64 for index, but got ",
-              index.dtype());
+  SHUNT_CHECK(index.numel() == 0 || index.dtype() == kLong || index.dtype() == kInt, op,
+              "(): Expected dtype int32/int64 for index, but got ", index.dtype());
 }
 
 /// `src` is null for a number.
@@ -56,9 +56,13 @@ inline void checkScatter(const char* op, const TensorImpl& self, int64_t dim, co
 
 /// Before anything is written. No IndexError, as in PyTorch.
 inline void checkBounds(const char* op, const TensorImpl& index, int64_t dim, int64_t size) {
-  forEachElement<int64_t>(index, [&](int64_t i) {
+  const auto check = [&](int64_t i) {
     SHUNT_CHECK(i >= 0 && i < size, op, "(): index ", i, " is out of bounds for dimension ", dim, " with size ", size);
-  });
+  };
+  if (index.dtype() == kLong)
+    forEachElement<int64_t>(index, check);
+  else
+    forEachElement<int32_t>(index, check);
 }
 
 /// f(element of the table, element of the other side) for each position of the index. T is of the elements' size.
@@ -66,6 +70,7 @@ template <class T, class F>
 inline void alongIndex(const TensorImpl& index, int64_t dim, const TensorImpl& table, const TensorImpl& other, F&& f) {
   const auto dims = static_cast<size_t>(dimsAtLeastOne(index)), d = static_cast<size_t>(dim);
   const int64_t whole = 1;
+  const bool is_long = index.dtype() == kLong;
   Walked fixed = walkedOf(table, dims);
   const int64_t step = fixed.strides[d];
   fixed.strides[d] = 0;
@@ -73,7 +78,8 @@ inline void alongIndex(const TensorImpl& index, int64_t dim, const TensorImpl& t
                         {walkedOf(index, dims), fixed, walkedOf(other, dims)},
                         [&](std::array<std::byte*, 3> at, const std::array<int64_t, 3>& strides, int64_t n) {
                           for (int64_t i = 0; i < n; ++i) {
-                            const int64_t k = *reinterpret_cast<const int64_t*>(at[0]);
+                            const int64_t k = is_long ? *reinterpret_cast<const int64_t*>(at[0])
+                                                      : *reinterpret_cast<const int32_t*>(at[0]);
                             f(*reinterpret_cast<T*>(at[1] + k * step), *reinterpret_cast<T*>(at[2]));
                             for (size_t o = 0; o < 3; ++o) at[o] += strides[o];
                           }

@@ -109,13 +109,13 @@ void catInto(TensorList tensors, int64_t dim, const Tensor& out) {
 CatPlan prepareOut(TensorList tensors, int64_t dim, const Tensor& out, std::optional<MemoryFormat> format = {}) {
   implOf(out, "cat", "out");
   CatPlan plan = planCat(tensors, dim);
-  SHUNT_CHECK(canCast(plan.dtype, out.dtype()), "torch.cat(): input types can't be cast to the desired output type ",
-              out.dtype());
+  SHUNT_CHECK_TYPE(canCast(plan.dtype, out.dtype()),
+                   "torch.cat(): input types can't be cast to the desired output type ", out.dtype());
   for (const Tensor& t : tensors)
     // An empty input shares no memory with `out`, but where it is `out` it would grow with it.
-    SHUNT_CHECK(!t.is_same(out) &&
-                    memory_overlap(*out.unsafeGetTensorImpl(), *t.unsafeGetTensorImpl()) == MemoryOverlap::kNone,
-                "unsupported operation: the input tensors cannot refer to any of the output memory locations.");
+    SHUNT_CHECK(
+        !t.is_same(out) && memory_overlap(*out.unsafeGetTensorImpl(), *t.unsafeGetTensorImpl()) == MemoryOverlap::kNone,
+        "unsupported operation: the input tensors cannot refer to any of the output memory locations.");
   if (out.sizes() == plan.dims.sizes()) {
     elementwise::assertNoInternalOverlap("cat", *out.unsafeGetTensorImpl(), Overlap::kError);
   } else {

@@ -41,7 +41,13 @@ PyObject* setParameterClass(PyObject*, PyObject* cls) {
   Py_RETURN_NONE;
 }
 
+PyObject* setMoreForms(PyObject*, PyObject* by_name) {
+  more_forms = Py_NewRef(by_name);
+  Py_RETURN_NONE;
+}
+
 PyMethodDef module_functions[] = {
+    {"_set_more_forms", setMoreForms, METH_O, nullptr},
     {"_set_tensor_class", setTensorClass, METH_O, nullptr},
     {"_set_parameter_class", setParameterClass, METH_O, nullptr},
     {"_set_function_class", setFunctionClass, METH_VARARGS, nullptr},

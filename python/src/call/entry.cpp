@@ -38,7 +38,7 @@ PyTypeObject* resultType(const char* name, const FunctionSchema& schema) {
 
 Overload makeOverload(const OverloadSource& source, const char* name, bool is_method) {
   const FunctionSchema& schema = OperatorHandle(*source.op).schema();
-  Overload o{&source, Signature(schema, name, is_method)};
+  Overload o{&source, Signature(schema, name, is_method, source.optional_arguments)};
   o.result_type = resultType(name, schema);
   return o;
 }
@@ -123,6 +123,30 @@ void Entry::makeOverloads() {
   prepared_ = true;
 }
 
+PyObject* more_forms = nullptr;
+
+namespace {
+
+/// The call by the Python function that has the name's other forms; null where there is none, or where it doesn't take
+/// the arguments (it returns NotImplemented).
+PyObject* callMoreForms(const Entry& entry, const Call& call) {
+  PyObject* const function = more_forms != nullptr ? PyDict_GetItemString(more_forms, entry.name()) : nullptr;
+  if (function == nullptr) return nullptr;
+  const Py_ssize_t first = call.self != nullptr ? 1 : 0;
+  const Ref positional = owned(PyTuple_New(call.num_args + first)), keywords = owned(PyDict_New());
+  if (first != 0) PyTuple_SET_ITEM(positional.get(), 0, Py_NewRef(call.self));
+  for (Py_ssize_t i = 0; i < call.num_args; ++i) PyTuple_SET_ITEM(positional.get(), i + first, Py_NewRef(call.args[i]));
+  const Py_ssize_t num_keywords = call.keyword_names != nullptr ? PyTuple_GET_SIZE(call.keyword_names) : 0;
+  for (Py_ssize_t k = 0; k < num_keywords; ++k)
+    checkStatus(PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(call.keyword_names, k), call.args[call.num_args + k]));
+  PyObject* result = check(PyObject_CallFunctionObjArgs(function, positional.get(), keywords.get(), nullptr));
+  if (result != Py_NotImplemented) return result;
+  Py_DECREF(result);
+  return nullptr;
+}
+
+}  // namespace
+
 PyObject* callEntry(Entry& entry, const Call& call) noexcept {
   return guarded([&] {
     entry.prepare();
@@ -138,6 +162,7 @@ PyObject* callEntry(Entry& entry, const Call& call) noexcept {
     // An object of another library may have a __torch_function__.
     if (PyObject* result = callTorchFunction(entry, call)) return result;
     if (call.or_not_implemented) Py_RETURN_NOTIMPLEMENTED;
+    if (PyObject* result = callMoreForms(entry, call)) return result;
     raiseNoMatch(entry, overloads, call);
   });
 }

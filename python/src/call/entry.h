@@ -30,6 +30,8 @@ struct OverloadSource {
   /// each of its arguments the index of this one's.
   int16_t tensor_form;
   const int8_t* tensor_arguments;
+  /// A bit for each argument that is None where it isn't given, though the schema has no default.
+  uint32_t optional_arguments;
 };
 
 /// A name and its overloads, [first, first + count) of the table.
@@ -94,6 +96,9 @@ struct Call {
   PyObject* keyword_names;          // a tuple, or null; their values follow the arguments
   bool or_not_implemented = false;  // where no overload fits: NotImplemented instead of TypeError
 };
+
+/// By name: what is called, with a tuple and a dict, where no overload takes the arguments. It may return NotImplemented.
+extern PyObject* more_forms;
 
 /// Finds the overload, converts, calls. Null with Python's error set where that fails.
 PyObject* callEntry(Entry& entry, const Call& call) noexcept;

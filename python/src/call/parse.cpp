@@ -1,5 +1,6 @@
 #include "python/src/call/parse.h"
 
+#include "python/src/base/errors.h"
 #include "python/src/types/constants.h"
 #include "python/src/types/device.h"
 #include "python/src/types/generator.h"
@@ -139,6 +140,30 @@ bool isRequiresGrad(PyObject* keyword) {
   return keyword == name || PyUnicode_Compare(keyword, name) == 0;
 }
 
+/// dtype=, layout=, device=, pin_memory= and requires_grad= of a factory with out=: kNo for others. Those of another
+/// than out's are refused.
+Match matchFactoryOption(const Call& call, PyObject* keyword, PyObject* value, Slots& slots) {
+  const auto is = [&](const char* name) { return PyUnicode_CompareWithASCIIString(keyword, name) == 0; };
+  if (is("requires_grad") && PyBool_Check(value)) {
+    slots.requires_grad = value;
+    return Match::kYes;
+  }
+  if (is("pin_memory") && (value == Py_None || value == Py_False)) return Match::kYes;
+  if (is("layout") && (value == Py_None || isLayout(value))) return Match::kYes;
+  if (is("device") && (value == Py_None || isDevice(value) || PyUnicode_Check(value))) return Match::kYes;
+  if (!is("dtype") || (value != Py_None && !isDType(value))) return Match::kNo;
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(call.keyword_names); ++k) {
+    PyObject* const out = call.args[call.num_args + k];
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(call.keyword_names, k), "out") != 0 || !isTensor(out))
+      continue;
+    const ScalarType type = tensorOf(out).scalar_type();
+    if (value != Py_None && dtypeObject(type) != value)
+      raise(PyExc_RuntimeError, detail::str("dtype ", static_cast<ScalarType>(constantValue(value)),
+                                            " does not match dtype of out parameter (", type, ")"));
+  }
+  return Match::kYes;
+}
+
 /// out= of several results: a tuple or list of as many tensors.
 bool spreadOutputs(const Signature& s, PyObject* given, Slots& slots) {
   if (!isList(given) || static_cast<size_t>(PySequence_Fast_GET_SIZE(given)) != s.num_outputs) return false;
@@ -212,6 +237,7 @@ Match matchCall(const Signature& s, const Call& call, Slots& slots) {
     PyObject* const value = call.args[call.num_args + k];
     const int place = placeOf(s, keyword);
     if (place < 0) {
+      if (s.is_factory_out && matchFactoryOption(call, keyword, value, slots) == Match::kYes) continue;
       if (!s.takes_requires_grad || !isRequiresGrad(keyword)) {
         // out=None is what functions without outputs have, too.
         if (value == Py_None && PyUnicode_CompareWithASCIIString(keyword, "out") == 0 && s.num_outputs == 0) continue;

@@ -109,11 +109,13 @@ std::string defaultText(const Parameter& p) {
 
 }  // namespace
 
-Signature::Signature(const FunctionSchema& schema, const char* function, bool method) : is_method(method) {
+Signature::Signature(const FunctionSchema& schema, const char* function, bool method, uint32_t optional)
+    : is_method(method) {
   const auto& arguments = schema.arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
     Parameter p = makeParameter(arguments[i], method);
     p.function = function;
+    if ((optional >> i & 1U) != 0) p.required = false;
     const bool is_self = method && arguments[i].name == "self";
     if (is_self) self_index = i;
     if (p.is_out) {
@@ -127,8 +129,9 @@ Signature::Signature(const FunctionSchema& schema, const char* function, bool me
   takes_requires_grad = find("dtype") && find("layout") && find("device") && find("pin_memory") && !schema.isOut() &&
                         !schema.returns().empty() && !schema.returns()[0].hasAlias();
   const bool takes_tensor = std::any_of(parameters.begin(), parameters.end(), [](const Parameter& p) {
-    return p.kind == Kind::kTensor || p.kind == Kind::kTensorList;
+    return !p.is_out && (p.kind == Kind::kTensor || p.kind == Kind::kTensorList);
   });
+  is_factory_out = num_outputs == 1 && !takes_tensor;
   for (size_t i = 0; takes_requires_grad && !takes_tensor && i < parameters.size(); ++i)
     if (parameters[i].kind == Kind::kDevice) device_place = static_cast<int>(i);
   varargs_ints = positional.size() == 1 && parameters[positional[0]].kind == Kind::kIntList;

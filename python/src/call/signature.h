@@ -67,13 +67,15 @@ struct Signature {
   size_t self_index = 0;            // of a method
   bool is_method = false;
   bool takes_requires_grad = false;  // a factory: requires_grad= is added to the schema's arguments
+  bool is_factory_out = false;       // a factory with out=: dtype= and the like are added, and have to be those of out
   bool varargs_ints = false;         // zeros(2, 3) for zeros((2, 3))
   int device_place = -1;             // of a factory whose device may be the default one
   size_t num_outputs = 0;            // written keyword arguments, which Python gives as out= together
   size_t first_output = 0;
 
   /// `function`: the name that messages give; it outlives the signature.
-  Signature(const FunctionSchema& schema, const char* function, bool is_method);
+  /// `optional`: a bit for each argument that is None where it isn't given.
+  Signature(const FunctionSchema& schema, const char* function, bool is_method, uint32_t optional = 0);
   /// "add(Tensor input, Tensor other, *, Number alpha=1, Tensor out=None)" without the name: "(Tensor input, ...)".
   std::string str() const;
 };

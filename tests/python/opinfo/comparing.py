@@ -1,4 +1,5 @@
-"""Whether Shunt's results are PyTorch's: structure, dtypes, sizes, strides, requires_grad, and elements within PyTorch's tolerances."""
+"""Whether Shunt's results are PyTorch's: structure, dtypes, sizes, strides, requires_grad, and elements within
+PyTorch's tolerances."""
 
 import torch
 from torch.testing._internal.common_device_type import toleranceOverride
@@ -27,7 +28,8 @@ def tolerance_of(op, dtype):
 
 
 def difference(op, ours, theirs, elements=True, dtype=None):
-    """The first place at which the results differ, "" where they don't. Without `elements` only what describes them is compared;
+    """The first place at which the results differ, "" where they don't. Without `elements` only what describes them is
+    compared;
     `dtype` is what was computed in, where the results' is more exact."""
     a, b = leaves_of(ours), leaves_of(theirs)
     if len(a) != len(b):
@@ -46,7 +48,11 @@ def _of_values(x, y):
         return "" if TO_TORCH[x] is y else f"{x!r} for {y!r}"
     if type(x) is not type(y):
         return f"{x!r} for {y!r}"
-    return "" if x == y or (x != x and y != y) or (isinstance(x, float) and abs(x - y) <= 1e-6 * abs(y)) else f"{x!r} for {y!r}"
+    return (
+        ""
+        if x == y or (x != x and y != y) or (isinstance(x, float) and abs(x - y) <= 1e-6 * abs(y))
+        else f"{x!r} for {y!r}"
+    )
 
 
 def _strides(t):
@@ -57,7 +63,10 @@ def _strides(t):
 def _of_tensors(op, x, y, elements, dtype):
     if not isinstance(x, shunt.Tensor):
         return f"a {type(x).__name__} for a tensor"
-    facts = [(TO_TORCH[x.dtype], tuple(x.shape), _strides(x), x.requires_grad), (y.dtype, tuple(y.shape), _strides(y), y.requires_grad)]
+    facts = [
+        (TO_TORCH[x.dtype], tuple(x.shape), _strides(x), x.requires_grad),
+        (y.dtype, tuple(y.shape), _strides(y), y.requires_grad),
+    ]
     for name, ours, theirs in zip(("dtype", "shape", "strides", "requires_grad"), *facts):
         if ours != theirs:
             return f"{name} {ours} for {theirs}"

@@ -7,12 +7,32 @@ from torch.utils._pytree import tree_map
 
 import shunt
 
-_DTYPES = [name for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
-                             "complex32", "complex64", "complex128") if hasattr(shunt, name)]
+_DTYPES = [
+    name
+    for name in (
+        "bool",
+        "uint8",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "float16",
+        "bfloat16",
+        "float32",
+        "float64",
+        "complex32",
+        "complex64",
+        "complex128",
+    )
+    if hasattr(shunt, name)
+]
 TO_SHUNT = {getattr(torch, name): getattr(shunt, name) for name in _DTYPES}
 TO_TORCH = {ours: theirs for theirs, ours in TO_SHUNT.items()}
-_CONSTANTS = {getattr(torch, name): getattr(shunt, name) for name in (
-    "strided", "sparse_coo", "contiguous_format", "preserve_format", "channels_last", "channels_last_3d") if hasattr(shunt, name)}
+_CONSTANTS = {
+    getattr(torch, name): getattr(shunt, name)
+    for name in ("strided", "sparse_coo", "contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
+    if hasattr(shunt, name)
+}
 
 
 class CannotCross(Exception):

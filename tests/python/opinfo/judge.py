@@ -12,14 +12,41 @@ from comparing import difference, leaves_of
 from crossing import CannotCross, to_shunt, to_torch
 from operator_samples import drawn, inputs_of, is_differentiable, samples_of
 from served import function_of, inplace_of, method_of
+from transforms import compare_transforms
 
 DTYPES = (torch.float32, torch.float64, torch.int64, torch.bool, torch.bfloat16)
 # Their elements come from generators, or nobody has written them.
-_ARBITRARY = ("empty", "empty_like", "new_empty", "new_empty_strided", "empty_strided", "empty_permuted", "resize_", "resize_as_",
-              "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d", "nn.functional.alpha_dropout",
-              "nn.functional.feature_alpha_dropout", "nn.functional.rrelu", "bernoulli", "multinomial", "normal", "rand_like", "randn",
-              "randn_like", "randint", "randint_like", "uniform", "exponential", "cauchy", "geometric", "log_normal",
-              "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d")
+_ARBITRARY = (
+    "empty",
+    "empty_like",
+    "new_empty",
+    "new_empty_strided",
+    "empty_strided",
+    "empty_permuted",
+    "resize_",
+    "resize_as_",
+    "nn.functional.dropout",
+    "nn.functional.dropout2d",
+    "nn.functional.dropout3d",
+    "nn.functional.alpha_dropout",
+    "nn.functional.feature_alpha_dropout",
+    "nn.functional.rrelu",
+    "bernoulli",
+    "multinomial",
+    "normal",
+    "rand_like",
+    "randn",
+    "randn_like",
+    "randint",
+    "randint_like",
+    "uniform",
+    "exponential",
+    "cauchy",
+    "geometric",
+    "log_normal",
+    "nn.functional.fractional_max_pool2d",
+    "nn.functional.fractional_max_pool3d",
+)
 # What a program's mistake is answered with; anything else is a defect of the one who raises it.
 ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, OverflowError)
 
@@ -43,7 +70,8 @@ class Outcome:
 
 
 def compare(op, ours, theirs, elements=True, dtype=None):
-    """What differs of two outcomes; "" for nothing. `dtype`: what was computed in, where that may be less exact than the result."""
+    """What differs of two outcomes; "" for nothing. `dtype`: what was computed in, where that may be less exact than
+    the result."""
     if theirs.error is not None:
         if ours.error is None:
             return f"no error for {theirs}"
@@ -109,6 +137,8 @@ class Entry:
             self.tell(f"{_name(dtype)}", self._at(i, what))
             if dtype is not torch.float32 or theirs.error is not None or ours.error is not None:
                 continue
+            if not what:
+                self._transforms(i, function, args, kwargs, ours.result, elements)
             if method is not None and self.op.method_variant is not None:
                 both = self._call(method, self.op.method_variant, args, kwargs)
                 self.tell("method", self._at(i, compare(self.op, *both)))
@@ -116,14 +146,28 @@ class Entry:
                 if inplace is None:
                     self.tell("in place", f"no method {self.op.inplace_variant}")
                 else:
-                    self.tell("in place", self._at(i, compare(self.op, *self._call(inplace, self.op.inplace_variant, args, kwargs))))
+                    self.tell(
+                        "in place",
+                        self._at(i, compare(self.op, *self._call(inplace, self.op.inplace_variant, args, kwargs))),
+                    )
             if self.op.supports_out and isinstance(theirs.result, torch.Tensor):
                 self._out(i, function, args, kwargs, theirs.result)
 
+    def _transforms(self, i, function, args, kwargs, expected, elements):
+        """Under compile, vmap, functionalize and fake tensors, as eager."""
+        args, kwargs = to_shunt(copying.copy_of((args, kwargs)))
+        for name, what in compare_transforms(
+            function, args, kwargs, expected, elements and self.op.name not in _ARBITRARY
+        ):
+            self.tell(name, self._at(i, what))
+
     def _is_less_exact(self, args, kwargs, ours, theirs):
-        """Whether the result in bfloat16 is further from that in float32 than PyTorch's: than twice its largest distance and one unit
+        """Whether the result in bfloat16 is further from that in float32 than PyTorch's: than twice its largest
+        distance and one unit
         in the last place. Both round between their steps, which aren't the same."""
-        wide = tree_map(lambda x: x.float() if isinstance(x, torch.Tensor) and x.dtype is torch.bfloat16 else x, (args, kwargs))
+        wide = tree_map(
+            lambda x: x.float() if isinstance(x, torch.Tensor) and x.dtype is torch.bfloat16 else x, (args, kwargs)
+        )
         exact = Outcome(lambda: self.op.op(*wide[0], **wide[1]))
         a, b, c = leaves_of(ours), leaves_of(theirs), leaves_of(exact.result)
         if exact.error is not None or not len(a) == len(b) == len(c):
@@ -149,14 +193,25 @@ class Entry:
 
     def _out(self, i, function, args, kwargs, result):
         """out= as it should be, of another shape, transposed, of another dtype."""
-        outs = {"": torch.full_like(result, 1 if result.dtype is torch.bool else 7),
-                " of another shape": torch.empty((0,), dtype=result.dtype),
-                " transposed": torch.zeros(tuple(result.shape)[::-1], dtype=result.dtype).permute(tuple(range(result.dim()))[::-1]),
-                " of another dtype": torch.zeros_like(result, dtype=torch.int32 if result.dtype.is_floating_point else torch.float32),
-                " of float64": torch.zeros_like(result, dtype=torch.float64)}
+        outs = {
+            "": torch.full_like(result, 1 if result.dtype is torch.bool else 7),
+            " of another shape": torch.empty((0,), dtype=result.dtype),
+            " transposed": torch.zeros(tuple(result.shape)[::-1], dtype=result.dtype).permute(
+                tuple(range(result.dim()))[::-1]
+            ),
+            " of another dtype": torch.zeros_like(
+                result, dtype=torch.int32 if result.dtype.is_floating_point else torch.float32
+            ),
+            " of float64": torch.zeros_like(result, dtype=torch.float64),
+        }
         for which, out in outs.items():
             both = self._call(function, self.op.op, args, dict(kwargs, out=out))
-            self.tell("out=", self._at(i, which + " " * bool(which)) + what if (what := compare(self.op, *both, dtype=torch.float32)) else "")
+            self.tell(
+                "out=",
+                self._at(i, which + " " * bool(which)) + what
+                if (what := compare(self.op, *both, dtype=torch.float32))
+                else "",
+            )
 
     def _gradients(self):
         function = function_of(self.op)
@@ -178,13 +233,23 @@ class Entry:
     def _gradients_of(self, ours, theirs, our_inputs, their_inputs):
         a, b = leaves_of(ours), leaves_of(theirs)
         wanted = [k for k, t in enumerate(b) if isinstance(t, torch.Tensor) and t.requires_grad]
-        inputs = [(x, y) for x, y in zip(_tensors(our_inputs, shunt.Tensor), _tensors(their_inputs, torch.Tensor)) if y.requires_grad]
+        inputs = [
+            (x, y)
+            for x, y in zip(_tensors(our_inputs, shunt.Tensor), _tensors(their_inputs, torch.Tensor))
+            if y.requires_grad
+        ]
         if not wanted or not inputs:
             return ""
         generator = torch.Generator().manual_seed(0)
         cotangents = [torch.randn(b[k].shape, dtype=b[k].dtype, generator=generator) for k in wanted]
-        reference = Outcome(lambda: torch.autograd.grad([b[k] for k in wanted], [y for _, y in inputs], cotangents, allow_unused=True))
-        got = Outcome(lambda: shunt.autograd.grad([a[k] for k in wanted], [x for x, _ in inputs], to_shunt(cotangents), allow_unused=True))
+        reference = Outcome(
+            lambda: torch.autograd.grad([b[k] for k in wanted], [y for _, y in inputs], cotangents, allow_unused=True)
+        )
+        got = Outcome(
+            lambda: shunt.autograd.grad(
+                [a[k] for k in wanted], [x for x, _ in inputs], to_shunt(cotangents), allow_unused=True
+            )
+        )
         if reference.error is not None:
             return ""
         if got.error is not None:

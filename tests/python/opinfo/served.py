@@ -1,4 +1,5 @@
-"""Which of PyTorch's entries Shunt has, and what an entry's operator is here: the function or method of the same name, or, where the
+"""Which of PyTorch's entries Shunt has, and what an entry's operator is here: the function or method of the same name,
+or, where the
 table says what to call by a few lines of Python, the same lines over Shunt."""
 
 import functools
@@ -19,7 +20,8 @@ def _seeded(op, *args, **kwargs):
 
 
 class _Namespace:
-    """What `torch` is to the table's lines: the package, whose missing names are recognised. `special` and `linalg` may be missing."""
+    """What `torch` is to the table's lines: the package, whose missing names are recognised. `special` and `linalg`
+    may be missing."""
 
     def __init__(self, target):
         self._target = target

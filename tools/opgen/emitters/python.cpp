@@ -122,6 +122,14 @@ std::string tensorArguments(const OperatorDef& op, const OperatorDef& form) {
   return join(places, ", ");
 }
 
+/// A bit for each argument that is None where it isn't given.
+uint32_t optionalArguments(const OperatorDef& op) {
+  uint32_t bits = 0;
+  for (size_t i = 0; i < op.arguments().size(); ++i)
+    if (std::ranges::find(op.python_optional, op.arguments()[i].name) != op.python_optional.end()) bits |= 1U << i;
+  return bits;
+}
+
 std::string overloadTable(const std::vector<Name>& names) {
   std::map<const OperatorDef*, size_t> index;
   for (const Name& n : names)
@@ -137,9 +145,9 @@ std::string overloadTable(const std::vector<Name>& names) {
                                  tensorArguments(*op, *form->first));
       rows += fmt::format(
           "    {{&ops::{0}::symbol, reinterpret_cast<void*>(&ops::{0}::call), &Invoker<ops::{0}::Schema>::run, {1}, "
-          "{2}, {3}}},\n",
+          "{2}, {3}, {4}}},\n",
           op->cpp_name, calledAs(*op), has_form ? static_cast<int64_t>(form->second) : -1,
-          has_form ? "kTensorArgumentsOf_" + op->cpp_name : "nullptr");
+          has_form ? "kTensorArgumentsOf_" + op->cpp_name : "nullptr", optionalArguments(*op));
     }
   }
   return arguments + "\nconst OverloadSource overload_sources[] = {\n" + rows + "};\n";

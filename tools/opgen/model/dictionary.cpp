@@ -32,6 +32,7 @@ const std::vector<std::string> kEntryKeys = {"func",
                                              "manual_cpp_binding",
                                              "python_module",
                                              "python_number",
+                                             "python_optional",
                                              "cpp_no_default_args",
                                              "tags"};
 
@@ -211,6 +212,14 @@ OperatorDef readEntry(const YamlFile& file, const YAML::Node& entry) {
     if (file.text(number, "python_number") != "tensor" || !entry["direct_while"])
       fail(file.placeOf(number), "the only value of 'python_number' is tensor, of an entry with direct_while");
     op.number_is_tensor = true;
+  }
+  if (const YAML::Node names = entry["python_optional"]) {
+    op.python_optional = file.list(names, "python_optional");
+    for (const std::string& name : op.python_optional)
+      if (const shunt::Argument* a = op.schema.findArgument(name);
+          a == nullptr || !a->type.optional || a->default_value)
+        fail(file.placeOf(names),
+             op.qualifiedName() + " has no argument '" + name + "' that may be None and has no default");
   }
   if (entry["python_module"]) op.python_module = file.text(entry["python_module"], "python_module");
   if (entry["manual_cpp_binding"])

@@ -115,6 +115,9 @@ std::vector<PythonSignature> signaturesOf(const Dictionary& dictionary, const Op
   for (const Argument& a : op.arguments()) {
     if (a.is_out() || (!function && a.name == "self")) continue;
     s.parameters.push_back(parameterOf(a, function));
+    const auto& optional = op.python_optional;
+    if (std::find(optional.begin(), optional.end(), a.name) != optional.end())
+      s.parameters.back().default_value = "None";
   }
   if (op.hasTensorOptions() && !op.returns().empty() && !op.returns()[0].hasAlias())
     s.parameters.push_back({"requires_grad", "bool", "False", true, false});

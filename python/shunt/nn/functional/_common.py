@@ -1,13 +1,10 @@
 """What the families of nn.functional share."""
 
-import types
 import warnings
 
 from shunt import _C
+from shunt._composites._common import broadcast_shapes, into, ops  # noqa: F401  for the families
 
-# The dictionary's functions, wherever in the package they stand.
-ops = types.SimpleNamespace(**{name: function for module in (_C._linalg, _C._nn, _C._functions)
-                               for name, function in vars(module).items() if not name.startswith("__")})
 Tensor = _C.TensorBase
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
@@ -32,28 +29,6 @@ def reduction_of(reduction, size_average=None, reduce=None):
 def reduced(loss, reduction):
     """The losses of all elements, their mean, or their sum."""
     return loss if reduction == 0 else loss.mean() if reduction == 1 else loss.sum()
-
-
-def broadcast_shapes(*shapes):
-    """The shape that all broadcast to; RuntimeError where there is none."""
-    result = []
-    for at in range(1, max(map(len, shapes), default=0) + 1):
-        sizes = {shape[-at] for shape in shapes if len(shape) >= at} - {1}
-        if len(sizes) > 1:
-            raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape: " + ", ".join(map(str, map(list, shapes))))
-        result.append(sizes.pop() if sizes else 1)
-    return tuple(reversed(result))
-
-
-def into(out, result):
-    """The result, written to `out` where that is given: resized where it has another shape. RuntimeError where dtypes differ."""
-    if out is None:
-        return result
-    if out.dtype is not result.dtype:
-        raise RuntimeError(f"Expected out tensor to have dtype {result.dtype}, but got {out.dtype} instead")
-    if out.shape != result.shape:
-        out.resize_(result.shape)
-    return out.copy_(result)
 
 
 def numbers(value, count, name):

@@ -58,8 +58,10 @@ def prelu(input, weight):
             raise RuntimeError("Not allow zero-dim input tensor.")
         if weight.dim() <= 1:
             if weight.numel() != channels:
-                raise RuntimeError("Mismatch of parameter numbers and input channel size. Found parameter numbers = "
-                                   f"{weight.numel()} and channel size = {channels}.")
+                raise RuntimeError(
+                    "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                    f"{weight.numel()} and channel size = {channels}."
+                )
             weight = weight.reshape([-1 if d == min(1, input.dim() - 1) else 1 for d in range(input.dim())])
     else:
         weight = weight.reshape([1] * input.dim())
@@ -160,18 +162,23 @@ def mish(input, inplace=False):
 
 
 def glu(input, dim=-1):
-    """a * sigmoid(b), where a and b are the halves of the input along `dim`. RuntimeError where its size there is odd."""
+    """a * sigmoid(b), where a and b are the halves of the input along `dim`. RuntimeError where its size there is
+    odd."""
     if input.dim() == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     if input.size(dim) % 2 != 0:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.dim()} is size {input.size(dim)}")
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {dim % input.dim()} is size {input.size(dim)}"
+        )
     a, b = ops.chunk(input, 2, dim)
     return a * ops.sigmoid(b)
 
 
 def _softmax_dim(name, ndim, stacklevel):
-    warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-                  stacklevel=stacklevel + 1)
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=stacklevel + 1,
+    )
     return 0 if ndim in (0, 1, 3) else 1
 
 
@@ -197,7 +204,8 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
 
 
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
-    """A sample of the Gumbel-softmax distribution (Jang et al. 2016); with `hard` one-hot, with the gradient of the soft one."""
+    """A sample of the Gumbel-softmax distribution (Jang et al. 2016); with `hard` one-hot, with the gradient of the
+    soft one."""
     uniform = ops.empty_like(logits).uniform_(math.ulp(0.0), 1)
     gumbels = -ops.log(-ops.log(ops.clamp(uniform, eps, 1 - 1e-7)))
     soft = ops.softmax((logits + gumbels) / tau, dim)
@@ -211,6 +219,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
 def _in_place(function):
     def in_place(input, *args, **kwargs):
         return function(input, *args, inplace=True, **kwargs)
+
     in_place.__name__ = in_place.__qualname__ = function.__name__ + "_"
     in_place.__doc__ = f"The in-place form of {function.__name__}()."
     return in_place

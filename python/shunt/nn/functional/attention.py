@@ -8,16 +8,21 @@ from shunt.nn.functional._common import ops
 def _mask_of(query, key, attn_mask, is_causal):
     """What is added to the scores; None for nothing."""
     from shunt import _C
+
     if is_causal:
         if attn_mask is not None:
-            raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+            raise RuntimeError(
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
+            )
         attn_mask = ops.ones((query.size(-2), key.size(-2)), dtype=_C.bool).tril()
     if attn_mask is None or attn_mask.dtype is not _C.bool:
         return attn_mask
     return ops.zeros(attn_mask.shape, dtype=query.dtype).masked_fill_(attn_mask.logical_not(), -math.inf)
 
 
-def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+def scaled_dot_product_attention(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
+):
     """softmax(query @ key.T * scale + mask) @ value. Shapes (..., L, E), (..., S, E), (..., S, V) to (..., L, V).
 
     Args:
@@ -28,11 +33,15 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
         enable_gqa: whether the query's heads (dimension -3) are a multiple of the others', which are repeated.
     """
     if query.dim() < 2 or key.dim() < 2 or value.dim() < 2:
-        raise RuntimeError("scaled_dot_product_attention(): expected query, key and value of at least 2 dimensions, but got "
-                           f"{query.dim()}, {key.dim()} and {value.dim()}")
+        raise RuntimeError(
+            "scaled_dot_product_attention(): expected query, key and value of at least 2 dimensions, but got "
+            f"{query.dim()}, {key.dim()} and {value.dim()}"
+        )
     if not query.dtype == key.dtype == value.dtype:
-        raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
-                           f"{query.dtype} key.dtype: {key.dtype} and value.dtype: {value.dtype} instead.")
+        raise RuntimeError(
+            "Expected query, key, and value to have the same dtype, but got query.dtype: "
+            f"{query.dtype} key.dtype: {key.dtype} and value.dtype: {value.dtype} instead."
+        )
     if enable_gqa:
         key, value = (_repeated(x, query.size(-3) // x.size(-3)) for x in (key, value))
     mask = _mask_of(query, key, attn_mask, is_causal)

@@ -9,41 +9,51 @@ def linear(input, weight, bias=None, *, out=None):
 
 
 def bilinear(input1, input2, weight, bias=None):
-    """x1 @ weight[k] @ x2 + bias[k] for each k. Shapes: (..., in1), (..., in2), (out, in1, in2), (out) to (..., out)."""
+    """x1 @ weight[k] @ x2 + bias[k] for each k. Shapes: (..., in1), (..., in2), (out, in1, in2), (out) to (...,
+    out)."""
     if input1.dim() != input2.dim() or input1.shape[:-1] != input2.shape[:-1]:
         raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {input1.shape} and {input2.shape}")
     if weight.size(1) != input1.size(-1) or weight.size(2) != input2.size(-1):
-        raise RuntimeError(f"bilinear(): weight of size {weight.shape} doesn't fit inputs of {input1.size(-1)} and "
-                           f"{input2.size(-1)} features")
+        raise RuntimeError(
+            f"bilinear(): weight of size {weight.shape} doesn't fit inputs of {input1.size(-1)} and "
+            f"{input2.size(-1)} features"
+        )
     result = ops.einsum("...i,kij,...j->...k", [input1, weight, input2])
     return result if bias is None else result + bias
 
 
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """The cross-correlation of signals with kernels. Shapes: (N, C, L) or (C, L), weight (out, C / groups, K), bias (out).
+    """The cross-correlation of signals with kernels. Shapes: (N, C, L) or (C, L), weight (out, C / groups, K), bias
+    (out).
 
-    `padding` is how many zeros are put at both ends, "valid" for none, or "same" for as many as keep the length (stride 1).
+    `padding` is how many zeros are put at both ends, "valid" for none, or "same" for as many as keep the length
+    (stride 1).
     """
     return ops.conv1d(input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """The cross-correlation of images with kernels. Shapes: (N, C, H, W) or (C, H, W), weight (out, C / groups, KH, KW), bias (out).
+    """The cross-correlation of images with kernels. Shapes: (N, C, H, W) or (C, H, W), weight (out, C / groups, KH,
+    KW), bias (out).
 
-    `padding` is how many zeros are put at all ends, "valid" for none, or "same" for as many as keep the sizes (stride 1).
+    `padding` is how many zeros are put at all ends, "valid" for none, or "same" for as many as keep the sizes (stride
+    1).
     """
     return ops.conv2d(input, weight, bias, stride, padding, dilation, groups)
 
 
 def _batched(input, dims, name):
     if input.dim() not in (dims + 1, dims + 2):
-        raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got input of size: "
-                           f"{list(input.shape)}")
+        raise RuntimeError(
+            f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got input of size: "
+            f"{list(input.shape)}"
+        )
     return (input, True) if input.dim() == dims + 2 else (input.unsqueeze(0), False)
 
 
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """The cross-correlation of volumes with kernels. Shapes: (N, C, D, H, W) or (C, D, H, W), weight (out, C / groups, KD, KH, KW).
+    """The cross-correlation of volumes with kernels. Shapes: (N, C, D, H, W) or (C, D, H, W), weight (out, C / groups,
+    KD, KH, KW).
 
     A sum of convolutions of images, one for each plane of the kernel.
     """
@@ -59,14 +69,20 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
         total = [d * (k - 1) if padding == "same" else 0 for d, k in zip(dilations, weight.shape[2:])]
     else:
         total = [2 * p for p in numbers(padding, 3, "padding")]
+        if min(total) < 0:
+            raise RuntimeError("negative padding is not supported")
     from shunt.nn.functional.padding import pad
+
     if any(total):
         input = pad(input, [side for t in reversed(total) for side in (t // 2, t - t // 2)])
     (n, _, depth), planes = input.shape[:3], weight.size(2)
     length = (depth - dilations[0] * (planes - 1) - 1) // strides[0] + 1
     if length <= 0:
-        raise RuntimeError(f"Calculated padded input size per channel: {tuple(input.shape[2:])}. Kernel size: {tuple(weight.shape[2:])}. "
-                           "Kernel size can't be greater than actual input size")
+        raise RuntimeError(
+            f"Calculated padded input size per channel: {tuple(input.shape[2:])}. Kernel size: "
+            f"{tuple(weight.shape[2:])}. "
+            "Kernel size can't be greater than actual input size"
+        )
     result = None
     for k in range(planes):
         start = k * dilations[0]
@@ -83,17 +99,28 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
 def _transposed(dims, name, input, weight, bias, stride, padding, output_padding, groups, dilation):
     input, batched = _batched(input, dims, name)
-    result = ops.convolution(input, weight, bias, numbers(stride, dims, "stride"), numbers(padding, dims, "padding"),
-                             numbers(dilation, dims, "dilation"), True, numbers(output_padding, dims, "output_padding"), groups)
+    result = ops.convolution(
+        input,
+        weight,
+        bias,
+        numbers(stride, dims, "stride"),
+        numbers(padding, dims, "padding"),
+        numbers(dilation, dims, "dilation"),
+        True,
+        numbers(output_padding, dims, "output_padding"),
+        groups,
+    )
     return result if batched else result.squeeze(0)
 
 
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """The gradient of conv1d with respect to its input, as an operator. Shapes: (N, C, L) or (C, L), weight (C, out / groups, K)."""
+    """The gradient of conv1d with respect to its input, as an operator. Shapes: (N, C, L) or (C, L), weight (C, out /
+    groups, K)."""
     return _transposed(1, "conv_transpose1d", input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """The gradient of conv2d with respect to its input, as an operator. Shapes: (N, C, H, W) or (C, H, W), weight (C, out / groups, KH,
+    """The gradient of conv2d with respect to its input, as an operator. Shapes: (N, C, H, W) or (C, H, W), weight (C,
+    out / groups, KH,
     KW)."""
     return _transposed(2, "conv_transpose2d", input, weight, bias, stride, padding, output_padding, groups, dilation)

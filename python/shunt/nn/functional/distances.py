@@ -38,7 +38,8 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
 
 
 def pdist(input, p=2.0):
-    """The p-norm distances of all pairs of rows: those of the upper triangle, row by row. Shape (n, m) to (n * (n - 1) / 2,)."""
+    """The p-norm distances of all pairs of rows: those of the upper triangle, row by row. Shape (n, m) to (n * (n - 1)
+    / 2,)."""
     if input.dim() != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.dim()}D")
     if p < 0:
@@ -49,4 +50,5 @@ def pdist(input, p=2.0):
     if not first:
         return input.new_zeros((0,))
     from shunt import tensor
+
     return ops.norm(input.index_select(0, tensor(first)) - input.index_select(0, tensor(second)), p, 1)

@@ -14,7 +14,8 @@ def _kept(input, shape, p):
 
 
 def dropout(input, p=0.5, training=True, inplace=False):
-    """In training each element is zeroed with probability `p`, and the others divided by 1 - p. ValueError for p outside [0, 1]."""
+    """In training each element is zeroed with probability `p`, and the others divided by 1 - p. ValueError for p
+    outside [0, 1]."""
     _check(p)
     result = ops.dropout(input, p, training)
     return input.copy_(result) if inplace else result
@@ -38,9 +39,12 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
     """dropout of whole channels of signals. Shape (N, C, L) or (C, L)."""
     _check(p)
     if input.dim() not in (2, 3):
-        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that dropout1d exists to "
-                           "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch "
-                           "dimension (i.e. 2D or 3D inputs).")
+        raise RuntimeError(
+            f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that dropout1d exists to "
+            "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
+            "batch "
+            "dimension (i.e. 2D or 3D inputs)."
+        )
     if input.dim() == 2:
         return _feature_dropout(input.unsqueeze(0), p, training, inplace).squeeze(0)
     return _feature_dropout(input, p, training, inplace)

@@ -27,6 +27,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 
 def _renormalise(weight, indices, max_norm, norm_type):
     from shunt import no_grad, tensor
+
     with no_grad():
         used = tensor(sorted(set(indices.reshape((-1,)).tolist())))
         rows = weight.index_select(0, used)
@@ -36,11 +37,13 @@ def _renormalise(weight, indices, max_norm, norm_type):
 
 
 def one_hot(tensor, num_classes=-1):
-    """1 at the index that each element is, of `num_classes`, 0 elsewhere. Shape (*) of int64 to (*, num_classes) of int64.
+    """1 at the index that each element is, of `num_classes`, 0 elsewhere. Shape (*) of int64 to (*, num_classes) of
+    int64.
 
     By default there are as many classes as the largest index needs.
     """
     from shunt import _C
+
     if tensor.dtype is not _C.int64:
         raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, but got {tensor.dtype}")
     if tensor.numel() == 0:

@@ -9,13 +9,18 @@ def pixel_shuffle(input, upscale_factor):
     """r * r channels as one of r times the height and width. Shape (*, C * r^2, H, W) to (*, C, H * r, W * r)."""
     r = upscale_factor
     if input.dim() < 3:
-        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.dim()} dimension(s)")
+        raise RuntimeError(
+            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.dim()} dimension(s)"
+        )
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     lead, (c, h, w) = tuple(input.shape[:-3]), input.shape[-3:]
     if c % (r * r):
-        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
-                           f"input.size(-3)={c} is not divisible by {r * r}")
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+            "but "
+            f"input.size(-3)={c} is not divisible by {r * r}"
+        )
     x = input.reshape((*lead, c // (r * r), r, r, h, w))
     n = len(lead)
     x = x.permute((*range(n), n, n + 3, n + 1, n + 4, n + 2))
@@ -26,13 +31,19 @@ def pixel_unshuffle(input, downscale_factor):
     """The inverse of pixel_shuffle. Shape (*, C, H * r, W * r) to (*, C * r^2, H, W)."""
     r = downscale_factor
     if input.dim() < 3:
-        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.dim()} dimension(s)")
+        raise RuntimeError(
+            f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.dim()} "
+            f"dimension(s)"
+        )
     if r <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     lead, (c, h, w) = tuple(input.shape[:-3]), input.shape[-3:]
     for name, size in (("height", h), ("width", w)):
         if size % r:
-            raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but {size} is not divisible by {r}")
+            raise RuntimeError(
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but {size} is not divisible "
+                f"by {r}"
+            )
     x = input.reshape((*lead, c, h // r, r, w // r, r))
     n = len(lead)
     x = x.permute((*range(n), n, n + 2, n + 4, n + 1, n + 3))
@@ -58,8 +69,11 @@ def _blocks(size, kernel, dilation, pad, step):
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """The windows of images as columns. Shape (N, C, H, W) to (N, C * KH * KW, number of windows), also without N."""
     from shunt.nn.functional.padding import constant_pad_nd
+
     if input.dim() not in (3, 4):
-        raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor for input with possibly 0 batch size, but got: {list(input.shape)}")
+        raise RuntimeError(
+            f"Expected 3D or 4D (batch mode) tensor for input with possibly 0 batch size, but got: {list(input.shape)}"
+        )
     kernel, step = numbers(kernel_size, 2, "kernel_size"), numbers(stride, 2, "stride")
     dilations, pads = numbers(dilation, 2, "dilation"), numbers(padding, 2, "padding")
     images = input if input.dim() == 4 else input.unsqueeze(0)
@@ -67,43 +81,59 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     n, c, h, w = x.shape
     rows, columns = (_blocks(s, *v) for s, *v in zip(images.shape[2:], kernel, dilations, pads, step))
     if rows < 1 or columns < 1:
-        raise RuntimeError(f"Given input with spatial size {tuple(images.shape[2:])}, kernel_size={kernel}, dilation={dilations}, "
-                           f"padding={pads}, calculated shape of the array of sliding blocks as ({rows}, {columns}), but its components "
-                           "must be at least one.")
-    windows = x.as_strided((n, c, *kernel, rows, columns),
-                           (c * h * w, h * w, w * dilations[0], dilations[1], w * step[0], step[1]), x.storage_offset())
+        raise RuntimeError(
+            f"Given input with spatial size {tuple(images.shape[2:])}, kernel_size={kernel}, dilation={dilations}, "
+            f"padding={pads}, calculated shape of the array of sliding blocks as ({rows}, {columns}), but its "
+            f"components "
+            "must be at least one."
+        )
+    windows = x.as_strided(
+        (n, c, *kernel, rows, columns),
+        (c * h * w, h * w, w * dilations[0], dilations[1], w * step[0], step[1]),
+        x.storage_offset(),
+    )
     result = windows.reshape((n, c * kernel[0] * kernel[1], rows * columns))
     return result if input.dim() == 4 else result.squeeze(0)
 
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
-    """Images that columns of windows add up to: the inverse of unfold but that windows overlap. Shape (N, C * KH * KW, windows) to
+    """Images that columns of windows add up to: the inverse of unfold but that windows overlap. Shape (N, C * KH * KW,
+    windows) to
     (N, C, H, W), also without N."""
     if input.dim() not in (2, 3):
-        raise RuntimeError(f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size, but got: {list(input.shape)}")
+        raise RuntimeError(
+            f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size, but got: {list(input.shape)}"
+        )
     h, w = numbers(output_size, 2, "output_size")
     kernel, step = numbers(kernel_size, 2, "kernel_size"), numbers(stride, 2, "stride")
     dilations, pads = numbers(dilation, 2, "dilation"), numbers(padding, 2, "padding")
     x = input if input.dim() == 3 else input.unsqueeze(0)
     rows, columns = (_blocks(s, *v) for s, *v in zip((h, w), kernel, dilations, pads, step))
     if x.size(1) % (kernel[0] * kernel[1]) or x.size(2) != rows * columns:
-        raise RuntimeError(f"fold(): expected {rows * columns} windows of {kernel[0] * kernel[1]} elements for an output of size "
-                           f"{(h, w)}, but got input of size {list(input.shape)}")
+        raise RuntimeError(
+            f"fold(): expected {rows * columns} windows of {kernel[0] * kernel[1]} elements for an output of size "
+            f"{(h, w)}, but got input of size {list(input.shape)}"
+        )
     n, c = x.size(0), x.size(1) // (kernel[0] * kernel[1])
     blocks = x.reshape((n, c, *kernel, rows, columns))
     canvas = x.new_zeros((n, c, h + 2 * pads[0], w + 2 * pads[1]))
     for i in range(kernel[0]):
         for j in range(kernel[1]):
             top, left = i * dilations[0], j * dilations[1]
-            place = (..., slice(top, top + step[0] * (rows - 1) + 1, step[0]), slice(left, left + step[1] * (columns - 1) + 1, step[1]))
+            place = (
+                ...,
+                slice(top, top + step[0] * (rows - 1) + 1, step[0]),
+                slice(left, left + step[1] * (columns - 1) + 1, step[1]),
+            )
             canvas[place] = canvas[place] + blocks[:, :, i, j]
-    result = canvas[:, :, pads[0]:pads[0] + h, pads[1]:pads[1] + w].contiguous()
+    result = canvas[:, :, pads[0] : pads[0] + h, pads[1] : pads[1] + w].contiguous()
     return result if input.dim() == 3 else result.squeeze(0)
 
 
 def _resample(x, dim, index, weights):
     """The weighted sum of elements along a dimension: for each result the places `index[k]` with `weights[k]`."""
     from shunt import tensor
+
     shape = [1] * x.dim()
     shape[dim] = -1
     result = None
@@ -138,7 +168,9 @@ def _cubic(size, out, scale, align_corners):
         t = at - first
         for k, d in enumerate((t + 1, t, 1 - t, 2 - t)):
             index[k].append(min(max(first - 1 + k, 0), size - 1))
-            weights[k].append(((a + 2) * d - (a + 3)) * d * d + 1 if k in (1, 2) else ((a * d - 5 * a) * d + 8 * a) * d - 4 * a)
+            weights[k].append(
+                ((a + 2) * d - (a + 3)) * d * d + 1 if k in (1, 2) else ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+            )
     return index, weights
 
 
@@ -151,7 +183,15 @@ def _scale(size, out, factor, align_corners):
 _MODES = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 
 
-def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
+def interpolate(
+    input,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
+    antialias=False,
+):
     """Signals, images or volumes resampled to a size, or by a factor. Shape (N, C, *sizes), with one to three sizes.
 
     Args:
@@ -162,12 +202,16 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         antialias: not implemented (NotImplementedError).
     """
     from shunt import tensor
+
     dims = input.dim() - 2
     if mode not in ("nearest", "area", "nearest-exact", *_MODES):
         raise NotImplementedError(f"Input Error: mode {mode} is unknown")
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
-            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
+                "trilinear"
+            )
     elif align_corners is None:
         align_corners = False
     if antialias:
@@ -179,12 +223,17 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     sizes, factors = _output_sizes(input, size, scale_factor, recompute_scale_factor, dims)
     if mode == "area":
         from shunt.nn.functional import pooling
-        return (pooling.adaptive_avg_pool1d, pooling.adaptive_avg_pool2d, pooling.adaptive_avg_pool3d)[dims - 1](input, tuple(sizes))
+
+        return (pooling.adaptive_avg_pool1d, pooling.adaptive_avg_pool2d, pooling.adaptive_avg_pool3d)[dims - 1](
+            input, tuple(sizes)
+        )
     result = input
     for d in range(dims):
         n, out, factor = input.size(d + 2), sizes[d], factors[d]
         if n == 0 or out <= 0:
-            raise RuntimeError(f"Input and output sizes should be greater than 0, but got input (size {n}), output (size {out})")
+            raise RuntimeError(
+                f"Input and output sizes should be greater than 0, but got input (size {n}), output (size {out})"
+            )
         scale = _scale(n, out, factor, align_corners)
         if mode.startswith("nearest"):
             half = 0.5 if mode == "nearest-exact" else 0.0
@@ -198,6 +247,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
 def _format_of(x):
     """The memory format that a result of its number of dimensions takes over."""
     from shunt import _C
+
     for dims, last in ((4, _C.channels_last), (5, _C.channels_last_3d)):
         if x.dim() == dims and x.is_contiguous(memory_format=last) and not x.is_contiguous():
             return last
@@ -209,8 +259,11 @@ def _output_sizes(input, size, scale_factor, recompute, dims):
         raise ValueError("only one of size or scale_factor should be defined")
     if size is not None:
         if isinstance(size, tuple | list) and len(size) != dims:
-            raise ValueError("Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
-                             f"{list(input.shape[2:])} and output size of {size}.")
+            raise ValueError(
+                "Input and output must have the same number of spatial dimensions, but got input with spatial "
+                "dimensions of "
+                f"{list(input.shape[2:])} and output size of {size}."
+            )
         if recompute:
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
         return list(size) if isinstance(size, tuple | list) else [size] * dims, [None] * dims
@@ -218,8 +271,10 @@ def _output_sizes(input, size, scale_factor, recompute, dims):
         raise ValueError("either size or scale_factor should be defined")
     if isinstance(scale_factor, tuple | list):
         if len(scale_factor) != dims:
-            raise ValueError("Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
-                             f"dimensions of {list(input.shape[2:])} and scale_factor of shape {scale_factor}.")
+            raise ValueError(
+                "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
+                f"dimensions of {list(input.shape[2:])} and scale_factor of shape {scale_factor}."
+            )
         factors = list(scale_factor)
     else:
         factors = [scale_factor] * dims

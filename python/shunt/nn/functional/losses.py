@@ -1,4 +1,5 @@
-"""Losses. `reduction` is "mean", "sum", or "none" for a loss of each element; size_average and reduce are its older spelling."""
+"""Losses. `reduction` is "mean", "sum", or "none" for a loss of each element; size_average and reduce are its older
+spelling."""
 
 import math
 import warnings
@@ -9,8 +10,12 @@ from shunt.nn.functional.distances import cosine_similarity_of, pairwise_distanc
 
 def _same_size(name, input, target):
     if target.shape != input.shape:
-        warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely "
-                      "lead to incorrect results due to broadcasting. Please ensure they have the same size.", stacklevel=3)
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
+            f"likely "
+            "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=3,
+        )
 
 
 def _weighted(name, loss, weight, number):
@@ -53,7 +58,9 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return ops.huber_loss(input, target, number, delta)
 
 
-def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+def cross_entropy(
+    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0
+):
     """-log softmax(input)[target], the classes in dimension 1 (0 of a vector).
 
     Args:
@@ -71,23 +78,46 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     return ops.nll_loss_nd(input, target, weight, reduction_of(reduction, size_average, reduce), ignore_index)
 
 
-def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
-                         label_smoothing=0.0, options=None):
+def linear_cross_entropy(
+    input,
+    linear_weight,
+    target,
+    *,
+    linear_bias=None,
+    weight=None,
+    reduction="mean",
+    ignore_index=None,
+    label_smoothing=0.0,
+    options=None,
+):
     """cross_entropy of linear(input, linear_weight, linear_bias).
 
-    Shapes: (N, in) or (in), weight (C, *, in), bias (C, *), targets (N, *) or, probabilities, (N, C, *). `options` choose how PyTorch
+    Shapes: (N, in) or (in), weight (C, *, in), bias (C, *), targets (N, *) or, probabilities, (N, C, *). `options`
+    choose how PyTorch
     computes it in parts, and change nothing here.
     """
+    if linear_weight.dim() > 2 and input.dim() != 2:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
+            f"(N, {linear_weight.size(-1)}), got unbatched input with shape {tuple(input.shape)}"
+        )
     rows = linear_weight.reshape((-1, linear_weight.size(-1)))
     logits = ops.linear(input, rows, None if linear_bias is None else linear_bias.reshape((-1,)))
     if linear_weight.dim() > 2:
         logits = logits.reshape((*input.shape[:-1], *linear_weight.shape[:-1]))
-    return cross_entropy(logits, target, weight, reduction=reduction, ignore_index=-100 if ignore_index is None else ignore_index,
-                         label_smoothing=label_smoothing)
+    return cross_entropy(
+        logits,
+        target,
+        weight,
+        reduction=reduction,
+        ignore_index=-100 if ignore_index is None else ignore_index,
+        label_smoothing=label_smoothing,
+    )
 
 
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
-    """target * (log(target) - input), the terms of the Kullback-Leibler divergence; `reduction` may be "batchmean" as well.
+    """target * (log(target) - input), the terms of the Kullback-Leibler divergence; `reduction` may be "batchmean" as
+    well.
 
     `input` are logarithms of probabilities, and `target`, too, with `log_target`.
     """
@@ -110,16 +140,21 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     """
     number = reduction_of(reduction, size_average, reduce)
     if target.shape != input.shape:
-        raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
-                         "Please ensure they have the same size.")
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
+            "Please ensure they have the same size."
+        )
     if not bool(((input >= 0) & (input <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
     loss = (target - 1) * ops.clamp_min(ops.log1p(-input), -100) - target * ops.clamp_min(ops.log(input), -100)
     return reduced(loss if weight is None else loss * weight, number)
 
 
-def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
-    """binary_cross_entropy of sigmoid(input), computed so that nothing overflows; `pos_weight` weighs the positive targets.
+def binary_cross_entropy_with_logits(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
+):
+    """binary_cross_entropy of sigmoid(input), computed so that nothing overflows; `pos_weight` weighs the positive
+    targets.
 
     Raises ValueError where the sizes differ.
     """
@@ -139,8 +174,11 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     """max(0, -target * (input1 - input2) + margin)."""
     number = reduction_of(reduction, size_average, reduce)
     if input1.dim() != input2.dim() or input1.dim() != target.dim():
-        raise RuntimeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {input1.shape}, "
-                           f"input2: {input2.shape}, target: {target.shape} ")
+        raise RuntimeError(
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+            f"{input1.shape}, "
+            f"input2: {input2.shape}, target: {target.shape} "
+        )
     return reduced(ops.clamp_min(-target * (input1 - input2) + margin, 0), number)
 
 
@@ -153,14 +191,19 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
 
 
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
-    """1 - cos(input1, input2) where target is 1, max(0, cos(input1, input2) - margin) where it is -1, along the last dimension."""
+    """1 - cos(input1, input2) where target is 1, max(0, cos(input1, input2) - margin) where it is -1, along the last
+    dimension."""
     number = reduction_of(reduction, size_average, reduce)
     if target.dim() not in (0, 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if target.dim() == 1 and not (input1.dim() == input2.dim() == 2):
-        raise RuntimeError(f"1D target tensor expects 2D input tensors, but found inputs with sizes {input1.shape} and {input2.shape}.")
+        raise RuntimeError(
+            f"1D target tensor expects 2D input tensors, but found inputs with sizes {input1.shape} and {input2.shape}."
+        )
     if target.dim() == 0 and not (input1.dim() == input2.dim() == 1):
-        raise RuntimeError(f"0D target tensor expects 1D input tensors, but found inputs with sizes {input1.shape} and {input2.shape}.")
+        raise RuntimeError(
+            f"0D target tensor expects 1D input tensors, but found inputs with sizes {input1.shape} and {input2.shape}."
+        )
     cos = cosine_similarity_of(input1, input2, target.dim(), 1e-12)
     zeros = ops.zeros_like(cos)
     loss = ops.where(target == 1, 1 - cos, zeros) + ops.where(target == -1, ops.clamp_min(cos - margin, 0), zeros)
@@ -177,7 +220,9 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     if input.dim() == 0:
         input = input.reshape((1,))
     if input.dim() > 2 or input.size(-1) == 0:
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {input.shape}")
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {input.shape}"
+        )
     rows, targets = (input, target) if input.dim() == 2 else (input.unsqueeze(0), target.reshape(1))
     if targets.dim() != 1 or targets.numel() != rows.size(0):
         raise RuntimeError(f"inconsistent target size, expected {rows.size(0)} but got {target.shape}")
@@ -202,8 +247,11 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     return reduced(loss.sum(-1) / input.size(-1), number)
 
 
-def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
-    """exp(input) - target * input, or input - target * log(input + eps) without `log_input`; with `full` Stirling's term is added."""
+def poisson_nll_loss(
+    input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
+):
+    """exp(input) - target * input, or input - target * log(input + eps) without `log_input`; with `full` Stirling's
+    term is added."""
     number = reduction_of(reduction, size_average, reduce)
     loss = ops.exp(input) - target * input if log_input else input - target * ops.log(input + eps)
     if full:
@@ -215,7 +263,8 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """0.5 * (log(var) + (input - target)^2 / var), where var is at least `eps`; with `full` the constant is added.
 
-    `var`: a number, or a tensor of the input's shape, of the shape without the last dimension, or with 1 there. ValueError otherwise,
+    `var`: a number, or a tensor of the input's shape, of the shape without the last dimension, or with 1 there.
+    ValueError otherwise,
     and where it is negative.
     """
     if isinstance(var, float):
@@ -227,8 +276,9 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
-        elif not (input.shape[:-1] == var.shape[:-1] and var.shape[-1] == 1) and \
-                not (input.dim() == var.dim() and all(v in (1, i) for v, i in zip(var.shape, input.shape))):
+        elif not (input.shape[:-1] == var.shape[:-1] and var.shape[-1] == 1) and not (
+            input.dim() == var.dim() and all(v in (1, i) for v, i in zip(var.shape, input.shape))
+        ):
             raise ValueError("var is of incorrect size")
     number = reduction_of(reduction)
     # The gradient passes by the clamp.
@@ -243,30 +293,39 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 
 def _no_grad():
     from shunt.autograd import no_grad
+
     return no_grad()
 
 
-def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None,
-                        reduction="mean"):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin), where d is pairwise_distance; with `swap` the smaller of the two
+def triplet_margin_loss(
+    anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
+):
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), where d is pairwise_distance; with `swap` the
+    smaller of the two
     distances to the negative counts. ValueError for a margin of 0 or less."""
     number = reduction_of(reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.dim() == positive.dim() == negative.dim():
-        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
-                           f"anchor {anchor.dim()}D, positive {positive.dim()}D, and negative {negative.dim()}D inputs")
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {anchor.dim()}D, positive {positive.dim()}D, and negative {negative.dim()}D inputs"
+        )
     return _triplet(lambda x, y: pairwise_distance(x, y, p, eps), anchor, positive, negative, margin, swap, number)
 
 
-def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
+def triplet_margin_with_distance_loss(
+    anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
+):
     """triplet_margin_loss with a function of two tensors for the distance."""
     number = reduction_of(reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.dim() == positive.dim() == negative.dim():
-        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
-                           f"anchor {anchor.dim()}D, positive {positive.dim()}D, and negative {negative.dim()}D inputs")
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {anchor.dim()}D, positive {positive.dim()}D, and negative {negative.dim()}D inputs"
+        )
     return _triplet(distance_function or pairwise_distance, anchor, positive, negative, margin, swap, number)
 
 

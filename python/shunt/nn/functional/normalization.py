@@ -12,9 +12,11 @@ def _check_more_than_one(shape):
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
-    """(x - mean) / sqrt(var + eps) * weight + bias for each channel, dimension 1: of the batch in training, else the running ones.
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel, dimension 1: of the batch in training, else the
+    running ones.
 
-    In training the running mean and variance, where given, move towards the batch's by `momentum`. ValueError for a batch of one element
+    In training the running mean and variance, where given, move towards the batch's by `momentum`. ValueError for a
+    batch of one element
     a channel in training.
     """
     if training:
@@ -22,7 +24,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     return ops.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
 
 
-def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5):
+def instance_norm(
+    input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5
+):
     """batch_norm of each sample for itself. ValueError for instances of one element."""
     if use_input_stats:
         size = 1
@@ -35,7 +39,9 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     n, channels = input.shape[:2]
     repeated = [None if t is None else t.repeat((n,)) for t in (weight, bias, running_mean, running_var)]
     folded = input.contiguous().reshape((1, n * channels, *input.shape[2:]))
-    result = ops.batch_norm(folded, repeated[0], repeated[1], repeated[2], repeated[3], use_input_stats, momentum, eps, False)
+    result = ops.batch_norm(
+        folded, repeated[0], repeated[1], repeated[2], repeated[3], use_input_stats, momentum, eps, False
+    )
     for running, of_all in ((running_mean, repeated[2]), (running_var, repeated[3])):
         if running is not None:
             running.copy_(of_all.reshape((n, channels)).mean(0))
@@ -54,20 +60,27 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     """
     shape = tuple(normalized_shape)
     if not shape:
-        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
-                           f"normalized_shape = {list(shape)}")
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            f"normalized_shape = {list(shape)}"
+        )
     if weight is not None and tuple(weight.shape) != shape:
-        raise RuntimeError("Expected weight to be of same shape as normalized_shape, but got weight of shape "
-                           f"{list(weight.shape)} and normalized_shape = {list(shape)}")
-    if tuple(input.shape[-len(shape):]) != shape or input.dim() < len(shape):
-        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
-                           f"but got input of size{list(input.shape)}")
+        raise RuntimeError(
+            "Expected weight to be of same shape as normalized_shape, but got weight of shape "
+            f"{list(weight.shape)} and normalized_shape = {list(shape)}"
+        )
+    if tuple(input.shape[-len(shape) :]) != shape or input.dim() < len(shape):
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
+            f"but got input of size{list(input.shape)}"
+        )
     from shunt import _C
+
     x, narrow = input, input.dtype in (_C.float16, _C.bfloat16)
     if narrow:
         x = input.to(_C.float32)
     if eps is None:
-        eps = 2.0 ** -52 if x.dtype is _C.float64 else 2.0 ** -23
+        eps = 2.0**-52 if x.dtype is _C.float64 else 2.0**-23
     result = x * ops.rsqrt((x * x).mean(tuple(range(-len(shape), 0)), True) + eps)
     result = result.to(input.dtype) if narrow else result
     return result if weight is None else result * weight
@@ -84,12 +97,17 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     elements = n * channels // max(num_groups, 1)
     _check_more_than_one((elements, num_groups, *input.shape[2:]))
     if num_groups <= 0 or channels % num_groups != 0:
-        raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
-                           f"{list(input.shape)} and num_groups={num_groups}")
+        raise RuntimeError(
+            f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.shape)} and num_groups={num_groups}"
+        )
     for name, t in (("weight", weight), ("bias", bias)):
         if t is not None and (t.dim() != 1 or t.numel() != channels):
-            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
-                               f"{list(t.shape)} and input of shape {list(input.shape)}")
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} "
+                f"of shape "
+                f"{list(t.shape)} and input of shape {list(input.shape)}"
+            )
     if input.numel() == 0:
         result = input.clone()
     else:
@@ -109,6 +127,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     if input.numel() == 0:
         return input
     from shunt.nn.functional.padding import pad
+
     squares = (input * input).unsqueeze(1)
     n, _, channels = squares.shape[:3]
     rows = squares.reshape((n, 1, channels, -1))

@@ -4,20 +4,27 @@ from shunt.nn.functional._common import ops
 
 
 def constant_pad_nd(input, pad, value=0):
-    """Elements of `value` around the input: `pad` has how many before and after it, the last dimension first; fewer than none cut."""
+    """Elements of `value` around the input: `pad` has how many before and after it, the last dimension first; fewer
+    than none cut."""
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
     if len(pad) // 2 > input.dim():
-        raise RuntimeError(f"Length of pad should be no more than twice the number of dimensions of the input. Pad length is {len(pad)} "
-                           f"while the input has {input.dim()} dimensions.")
+        raise RuntimeError(
+            f"Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
+            f"{len(pad)} "
+            f"while the input has {input.dim()} dimensions."
+        )
     sizes, inner, places = list(input.shape), input, [slice(None)] * input.dim()
     for k in range(len(pad) // 2):
         d = input.dim() - 1 - k
         before, after = pad[2 * k], pad[2 * k + 1]
         sizes[d] += before + after
         if sizes[d] < 0:
-            raise RuntimeError(f"The input size {input.size(d)}, plus negative padding {before} and {after} resulted in a negative output "
-                               f"size, which is invalid. Check dimension {d} of your input.")
+            raise RuntimeError(
+                f"The input size {input.size(d)}, plus negative padding {before} and {after} resulted in a negative "
+                f"output "
+                f"size, which is invalid. Check dimension {d} of your input."
+            )
         if before < 0:
             inner = inner.narrow(d, -before, inner.size(d) + before)
         if after < 0:
@@ -41,20 +48,25 @@ def _index_of(mode, size, before, after):
 
 
 def pad(input, pad, mode="constant", value=None):
-    """Elements around the input: of `value` ("constant"), mirrored ("reflect"), the border's ("replicate"), or from the other end
+    """Elements around the input: of `value` ("constant"), mirrored ("reflect"), the border's ("replicate"), or from
+    the other end
     ("circular").
 
     Args:
-        pad: how many before and after it, the last dimension first. Modes other than constant pad the last dimensions of inputs with one
+        pad: how many before and after it, the last dimension first. Modes other than constant pad the last dimensions
+        of inputs with one
             or two dimensions before these.
     """
     from shunt import tensor
+
     pad = tuple(pad)
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(pad) // 2 > input.dim():
-        raise RuntimeError(f"Padding length should be less than or equal to two times the input dimension but got padding length "
-                           f"{len(pad)} and input of dimension {input.dim()}")
+        raise RuntimeError(
+            f"Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(pad)} and input of dimension {input.dim()}"
+        )
     if mode == "constant":
         return constant_pad_nd(input, pad, 0 if value is None else value)
     if value is not None and value != 0:
@@ -70,15 +82,22 @@ def pad(input, pad, mode="constant", value=None):
         before, after = pad[2 * k], pad[2 * k + 1]
         size = input.size(d)
         if size == 0:
-            raise RuntimeError(f"Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero "
-                               f"dimensions for input, but got: {list(input.shape)}")
+            raise RuntimeError(
+                f"Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with possibly 0 batch size and other "
+                f"non-zero "
+                f"dimensions for input, but got: {list(input.shape)}"
+            )
         if mode == "reflect" and (before >= size or after >= size):
-            raise RuntimeError("Padding size should be less than the corresponding input dimension, but got: padding "
-                               f"({before}, {after}) at dimension {d} of input {list(input.shape)}")
+            raise RuntimeError(
+                "Padding size should be less than the corresponding input dimension, but got: padding "
+                f"({before}, {after}) at dimension {d} of input {list(input.shape)}"
+            )
         if mode == "circular" and (before > size or after > size):
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if size + before + after < 0 or (size + before + after == 0):
-            raise RuntimeError(f"input (size {size}) is too small: padding ({before}, {after}) leaves nothing of dimension {d}")
+            raise RuntimeError(
+                f"input (size {size}) is too small: padding ({before}, {after}) leaves nothing of dimension {d}"
+            )
         if before or after:
             result = result.index_select(d, tensor(_index_of(mode, size, before, after)))
     return result.clone() if result is input else result

@@ -20,31 +20,58 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The largest element of each window. Shape (N, C, L) or (C, L); the stride is the window by default."""
     _checked(input, 1, "max_pool1d")
-    sizes = [(1, *numbers(v, 1, name)) for v, name in ((kernel_size, "kernel_size"), (kernel_size if stride is None else stride, "stride"))]
+    sizes = [
+        (1, *numbers(v, 1, name))
+        for v, name in ((kernel_size, "kernel_size"), (kernel_size if stride is None else stride, "stride"))
+    ]
     pad, step = numbers(padding, 1, "padding"), numbers(dilation, 1, "dilation")
-    values, indices = ops.max_pool2d_with_indices(input.unsqueeze(-2), sizes[0], sizes[1], (0, *pad), (1, *step), ceil_mode)
+    values, indices = ops.max_pool2d_with_indices(
+        input.unsqueeze(-2), sizes[0], sizes[1], (0, *pad), (1, *step), ceil_mode
+    )
     return (values.squeeze(-2), indices.squeeze(-2)) if return_indices else values.squeeze(-2)
 
 
-def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True):
+def max_pool1d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True
+):
     """max_pool1d with the places of the largest elements."""
     return max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True):
+def max_pool2d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True
+):
     """max_pool2d with the places of the largest elements."""
     return max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
+def avg_pool2d(
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    count_include_pad=True,
+    divisor_override=None,
+    *,
+    out=None,
+):
     """The mean of each window. Shape (N, C, H, W) or (C, H, W); the stride is the window by default.
 
     Args:
         count_include_pad: whether the zeros that are put around the image count as elements.
         divisor_override: what the sums are divided by instead of the number of elements.
     """
-    return ops.avg_pool2d(input, kernel_size, () if stride is None else stride, padding, ceil_mode, count_include_pad, divisor_override,
-                          out=out)
+    return ops.avg_pool2d(
+        input,
+        kernel_size,
+        () if stride is None else stride,
+        padding,
+        ceil_mode,
+        count_include_pad,
+        divisor_override,
+        out=out,
+    )
 
 
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
@@ -52,11 +79,27 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     _checked(input, 1, "avg_pool1d")
     kernel = numbers(kernel_size, 1, "kernel_size")
     step = kernel if stride is None or stride == () else numbers(stride, 1, "stride")
-    return ops.avg_pool2d(input.unsqueeze(-2), (1, *kernel), (1, *step), (0, *numbers(padding, 1, "padding")), ceil_mode,
-                          count_include_pad).squeeze(-2)
+    return ops.avg_pool2d(
+        input.unsqueeze(-2),
+        (1, *kernel),
+        (1, *step),
+        (0, *numbers(padding, 1, "padding")),
+        ceil_mode,
+        count_include_pad,
+    ).squeeze(-2)
 
 
-def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
+def avg_pool3d(
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    count_include_pad=True,
+    divisor_override=None,
+    *,
+    out=None,
+):
     """The mean of each window. Shape (N, C, D, H, W) or (C, D, H, W); the stride is the window by default.
 
     The sums of windows of planes, then of windows of depths, divided by how many elements they are of.
@@ -88,6 +131,7 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     ones = input.new_ones(input.shape[-3:])
     if count_include_pad:
         from shunt.nn.functional.padding import pad
+
         # What the last windows have beyond the padding counts for nothing.
         padded = pad(ones, [p for k in reversed(pads) for p in (k, k)], value=1.0)
         inner, pads = pads, (0, 0, 0)
@@ -138,13 +182,16 @@ def adaptive_max_pool1d(input, output_size, return_indices=False):
 
 
 def adaptive_max_pool2d(input, output_size, return_indices=False):
-    """The largest elements of windows that make an image of the size given; with `return_indices` also where in its image each is."""
+    """The largest elements of windows that make an image of the size given; with `return_indices` also where in its
+    image each is."""
     height, width = _sizes(input, output_size, 2)
     _checked(input, 2, "adaptive_max_pool2d")
     h, w = input.shape[-2:]
     if 0 in (h, w) or input.size(-3) == 0:
-        raise RuntimeError("adaptive_max_pool2d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
-                           f"{list(input.shape)}")
+        raise RuntimeError(
+            "adaptive_max_pool2d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+            f"{list(input.shape)}"
+        )
     lead = input.shape[:-2]
     if height * width == 0 or 0 in lead:
         values = input.new_empty((*lead, height, width))
@@ -157,13 +204,16 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
             columns = slice(j * w // width, -(-(j + 1) * w // width))
             largest, where = input[..., rows, columns].flatten(-2).max(-1)
             values.append(largest)
-            indices.append(places[rows, columns].reshape((-1,)).take_along_dim(where.reshape((-1,)), 0).reshape(where.shape))
+            indices.append(
+                places[rows, columns].reshape((-1,)).take_along_dim(where.reshape((-1,)), 0).reshape(where.shape)
+            )
     values, indices = (ops.stack(x, -1).reshape((*lead, height, width)) for x in (values, indices))
     return (values, indices) if return_indices else values
 
 
 def _int64():
     from shunt._C import int64
+
     return int64
 
 

@@ -1,0 +1,195 @@
+"""Forms of the dictionary's functions that it doesn't have: called where none of its overloads takes the arguments.
+
+A function here has the name's parameters as PyTorch has them for the form, and returns NotImplemented for what isn't
+its own.
+"""
+
+from shunt import _C
+from shunt._composites._common import broadcast_shapes, cast_into, into, ops, wrapped
+
+Tensor = _C.TensorBase
+_FORMS = {}
+_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
+
+
+def _form(function):
+    _FORMS[function.__name__] = function
+    return function
+
+
+def _is_list(x):
+    return isinstance(x, tuple | list)
+
+
+def _from_the_last(dims, ndim, name):
+    """Each once, counted from the front, the last first: so that those that remain keep their places."""
+    order = sorted((wrapped(d, ndim) for d in dims), reverse=True)
+    for a, b in zip(order, order[1:]):
+        if a == b:
+            raise RuntimeError(f"{name}(): dim {a} appears multiple times in the list of dims")
+    return order
+
+
+@_form
+def squeeze(input, dim):
+    if not _is_list(dim):
+        return NotImplemented
+    for d in _from_the_last(dim, input.dim(), "squeeze"):
+        input = input.squeeze(d)
+    return input.alias() if not dim else input
+
+
+@_form
+def squeeze_(input, dim):
+    if not _is_list(dim):
+        return NotImplemented
+    for d in _from_the_last(dim, input.dim(), "squeeze_"):
+        input.squeeze_(d)
+    return input
+
+
+@_form
+def split(input, split_size_or_sections, dim=0):
+    return input.split_with_sizes(split_size_or_sections, dim) if _is_list(split_size_or_sections) else NotImplemented
+
+
+def _truth(name, one):
+    def over_dims(input, dim=None, keepdim=False, *, out=None):
+        if dim is not None and not _is_list(dim):
+            return NotImplemented
+        dims = range(input.dim()) if dim is None else dim
+        result = input
+        for d in _from_the_last(dims, input.dim(), name):
+            result = one(result, d, keepdim)
+        if result is input:
+            result = input != 0
+        if input.dtype is _C.uint8 and result.dtype is not _C.uint8:
+            result = result.to(_C.uint8)
+        return result if out is None else cast_into(out, result)
+
+    over_dims.__name__ = name
+    return _form(over_dims)
+
+
+_truth("all", ops.all)
+_truth("any", ops.any)
+
+
+def _check_decimals(input, decimals):
+    if not isinstance(decimals, int):
+        return False
+    if decimals and not input.is_floating_point():
+        raise NotImplementedError(f"round(): decimals={decimals} is not implemented for {input.dtype}")
+    return True
+
+
+@_form
+def round(input, *, decimals, out=None):
+    if not _check_decimals(input, decimals):
+        return NotImplemented
+    scale = 10.0 ** abs(decimals)
+    if decimals == 0:
+        result = ops.round(input)
+    else:
+        result = ops.round(input * scale) / scale if decimals > 0 else ops.round(input / scale) * scale
+    return cast_into(out, result)
+
+
+@_form
+def round_(input, *, decimals):
+    return input.copy_(round(input, decimals=decimals)) if _check_decimals(input, decimals) else NotImplemented
+
+
+def _extreme(name, of_all):
+    def written(input, *, out):
+        return into(out, of_all(input))
+
+    written.__name__ = name
+    return _form(written)
+
+
+_extreme("max", ops.max)
+_extreme("min", ops.min)
+
+
+@_form
+def nonzero(input, *, as_tuple):
+    if not as_tuple:
+        return ops.nonzero(input)
+    return ops.nonzero(input.reshape((1,)) if input.dim() == 0 else input).unbind(1)
+
+
+@_form
+def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+    if p == "nuc":
+        raise NotImplementedError('norm(): p="nuc" needs singular values, which are not implemented')
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"only valid string values are 'fro' and 'nuc', found {p}")
+    if p == "fro" or p is None:
+        p = 2
+    if not isinstance(p, int | float) or not isinstance(dim, int | tuple | list | type(None)):
+        return NotImplemented
+    dims = tuple(range(input.dim())) if dim is None else (dim,) if isinstance(dim, int) else dim
+    if dtype is not None:
+        result = ops.norm(input, p, dims, keepdim, dtype=dtype)
+    else:
+        result = ops.norm(input, p, dims, keepdim)
+    return into(out, result)
+
+
+@_form
+def normal(mean, std=1.0, *, generator=None, out=None):
+    if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+        return NotImplemented
+    if isinstance(std, Tensor):
+        if not std.is_floating_point():
+            raise RuntimeError(f"normal expects standard deviation to be floating, but got {std.dtype}")
+        if std.numel() and not bool((std >= 0).all()):
+            raise RuntimeError("normal expects all elements of std >= 0.0")
+    elif std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    if out is not None and not out.is_floating_point():
+        raise NotImplementedError(f'"normal" not implemented for {out.dtype}')
+    shape = broadcast_shapes(*(t.shape for t in (mean, std) if isinstance(t, Tensor)))
+    like = mean if isinstance(mean, Tensor) else std
+    draws = like.detach().new_empty(shape).normal_(0, 1, generator=generator)
+    with _no_grad():
+        result = (draws * std + mean).to(like.dtype)
+    return cast_into(out, result)
+
+
+def _no_grad():
+    from shunt.autograd import no_grad
+
+    return no_grad()
+
+
+def _caller(function):
+    """function(*args, **kwargs) of a tuple and a dict; NotImplemented for arguments that it doesn't take."""
+    signature = None
+
+    def call(args, kwargs):
+        nonlocal signature
+        import inspect  # takes milliseconds, and few programs come here
+
+        if signature is None:
+            signature = inspect.signature(function)
+        kwargs = {
+            _NUMPY_NAMES.get(name, name) if name not in signature.parameters else name: value
+            for name, value in kwargs.items()
+        }
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:
+            return NotImplemented
+        first = bound.args[0] if bound.args else None
+        if function is not normal and not isinstance(first, Tensor):
+            return NotImplemented
+        if not isinstance(bound.arguments.get("out"), Tensor | type(None)):
+            return NotImplemented
+        return function(*bound.args, **bound.kwargs)
+
+    return call
+
+
+_C._set_more_forms({name: _caller(function) for name, function in _FORMS.items()})

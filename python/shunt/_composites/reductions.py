@@ -1,0 +1,217 @@
+"""Reductions, medians and quantiles that are made of others."""
+
+import collections
+import math
+from shunt import _C
+from shunt._composites._common import cast_into, indices, into, method, ops, wrapped
+
+Tensor = _C.TensorBase
+
+
+def _named(name, *fields):
+    """The class of a result with names."""
+    result = collections.namedtuple(name, fields)
+    result.__module__ = "shunt.return_types"
+    return result
+
+
+aminmax_result = _named("aminmax", "min", "max")
+median_result = _named("median", "values", "indices")
+nanmedian_result = _named("nanmedian", "values", "indices")
+kthvalue_result = _named("kthvalue", "values", "indices")
+mode_result = _named("mode", "values", "indices")
+
+
+def _pair(result, out):
+    """Several results, written to out= where that is given."""
+    return result if out is None else type(result)(*(into(o, r) for o, r in zip(out, result)))
+
+
+@method
+def count_nonzero(input, dim=None):
+    """How many elements aren't 0, of all or along dimensions: an int or a tuple."""
+    return (input != 0).sum() if dim is None or dim == () else (input != 0).sum(dim)
+
+
+@method
+def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The sum of the elements that aren't NaN."""
+    if out is not None and not out.is_floating_point() and input.is_floating_point():
+        raise NotImplementedError(f'"nansum" not implemented for {out.dtype}')
+    x = ops.where(input.isnan(), ops.zeros_like(input), input) if input.is_floating_point() else input
+    result = x.sum(dim, keepdim, dtype=dtype) if dim is not None else x.sum(tuple(range(x.dim())), keepdim, dtype=dtype)
+    return cast_into(out, result)
+
+
+@method
+def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The mean of the elements that aren't NaN."""
+    if out is not None and not out.is_floating_point() and input.is_floating_point():
+        raise NotImplementedError(f'"nanmean" not implemented for {out.dtype}')
+    if not input.is_floating_point():
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype}")
+    over = tuple(range(input.dim())) if dim is None else dim
+    count = input.isnan().logical_not().sum(over, keepdim)
+    return cast_into(out, nansum(input, over, keepdim, dtype=dtype) / count)
+
+
+@method
+def aminmax(input, *, dim=None, keepdim=False, out=None):
+    """The smallest and the largest element, of all or along a dimension: (min, max)."""
+    if dim is None:
+        if input.numel() == 0:
+            raise RuntimeError(
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+            )
+        result = aminmax_result(ops.amin(input, (), keepdim), ops.amax(input, (), keepdim))
+    else:
+        d = wrapped(dim, input.dim())
+        if input.dim() and input.size(d) == 0:
+            raise IndexError(f"aminmax(): Expected reduction dim {d} to have non-zero size.")
+        result = aminmax_result(ops.amin(input, (d,), keepdim), ops.amax(input, (d,), keepdim))
+    return _pair(result, out)
+
+
+def _kth(input, places, dim, keepdim, make):
+    """The elements at places of the sorted rows, places being of the rows' shape or one int."""
+    values, order = ops.sort(input, stable=True, dim=dim)
+    if isinstance(places, int):
+        value, index = values.select(dim, places), order.select(dim, places)
+    else:
+        value, index = (x.take_along_dim(places.unsqueeze(dim), dim).squeeze(dim) for x in (values, order))
+    value, index = value.contiguous(), index.contiguous()
+    return make(value.unsqueeze(dim), index.unsqueeze(dim)) if keepdim else make(value, index)
+
+
+@method
+def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
+    """The k-th smallest element along a dimension, counted from 1, and its place: (values, indices)."""
+    d = wrapped(dim, input.dim())
+    size = input.size(d) if input.dim() else 1
+    if input.dim() and input.numel() == 0 and size == 0:
+        raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
+    if not 1 <= k <= size:
+        raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(d))
+    if input.dim() == 0:
+        return _pair(kthvalue_result(input.clone(), indices(0)), out)
+    return _pair(_kth(input, k - 1, d, keepdim, kthvalue_result), out)
+
+
+def _median(input, dim, keepdim, out, make, skip_nan):
+    if dim is None:
+        if input.numel() == 0:
+            return input.new_full((), math.nan) if input.is_floating_point() else input.new_zeros(())
+        return _median(input.reshape((-1,)), 0, False, None, make, skip_nan)[0]
+    if input.dim() == 0:
+        return _pair(make(input.clone(), indices(0)), out)
+    d = wrapped(dim, input.dim())
+    size = input.size(d)
+    if size == 0:
+        raise IndexError(f"{make.__name__}(): Expected reduction dim {d} to have non-zero size.")
+    if not input.is_floating_point():
+        return _pair(_kth(input, (size - 1) // 2, d, keepdim, make), out)
+    nan = input.isnan()
+    if skip_nan:
+        counts = nan.logical_not().sum(d)
+        return _pair(_kth(input, ops.clamp_min((counts - 1).floor_divide(2), 0), d, keepdim, make), out)
+    # NaN is the median of a row that has one: the first, which sorting puts behind the numbers.
+    counts = nan.logical_not().sum(d)
+    places = ops.where(nan.any(d), counts, ops.full_like(counts, (size - 1) // 2))
+    return _pair(_kth(input, places, d, keepdim, make), out)
+
+
+@method
+def median(input, dim=None, keepdim=False, *, out=None):
+    """The lower median of all elements, or along a dimension with its places: (values, indices). NaN where there is
+    one."""
+    return _median(input, dim, keepdim, out, median_result, False)
+
+
+@method
+def nanmedian(input, dim=None, keepdim=False, *, out=None):
+    """The lower median of the elements that aren't NaN."""
+    return _median(input, dim, keepdim, out, nanmedian_result, True)
+
+
+def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):
+    if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+        )
+    if input.numel() == 0:
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if input.dtype not in (_C.float32, _C.float64):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if isinstance(q, Tensor):
+        if q.dim() > 1:
+            raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        if q.dtype is not input.dtype:
+            raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+        if not bool(((q >= 0) & (q <= 1)).all()):
+            raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+        qs, many = q.reshape((-1,)), q.dim() == 1
+    else:
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
+        qs, many = input.new_full((1,), q), False
+    x = input.reshape((-1,)) if dim is None else input.reshape((1,)) if input.dim() == 0 else input
+    d = 0 if dim is None else wrapped(dim, input.dim())
+    rows = ops.sort(x.movedim(d, -1), dim=-1).values
+    size = rows.size(-1)
+    nan = rows.isnan()
+    if skip_nan:
+        last = ops.clamp_min(nan.logical_not().sum(-1, True) - 1, 0).to(rows.dtype)
+        ranks = last * qs
+    else:
+        ranks = (qs * (size - 1)).expand((*rows.shape[:-1], qs.numel()))
+        ranks = ops.masked_fill(ranks, nan.any(-1, True), size - 1.0)
+    if interpolation == "lower":
+        ranks = ranks.floor()
+    elif interpolation == "higher":
+        ranks = ranks.ceil()
+    elif interpolation == "nearest":
+        ranks = ranks.round()
+    low = ranks.to(_C.int64)
+    result = rows.gather(-1, low)
+    if interpolation in ("linear", "midpoint"):
+        weight = ops.full_like(ranks, 0.5) if interpolation == "midpoint" else ranks - low
+        result = ops.lerp(result, rows.gather(-1, ranks.ceil().to(_C.int64)), weight)
+    if not many:
+        result = result.squeeze(-1)
+        if keepdim:
+            result = (
+                result.reshape((1,) * input.dim())
+                if dim is None
+                else result.unsqueeze(d)
+                if input.dim()
+                else result.reshape(())
+            )
+        elif input.dim() == 0:
+            result = result.reshape(())
+    else:
+        result = result.movedim(-1, 0)
+        if keepdim:
+            result = result.reshape((qs.numel(), *(1,) * input.dim())) if dim is None else result.unsqueeze(d + 1)
+    return into(out, result)
+
+
+@method
+def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
+    """The q-quantiles of all elements, or along a dimension: `q` in [0, 1], a number or a vector, whose results are
+    dimension 0.
+
+    `interpolation` between two elements: "linear", "lower", "higher", "midpoint", "nearest". NaN where there is one.
+    """
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, out, False)
+
+
+@method
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
+    """quantile of the elements that aren't NaN."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, out, True)
+
+
+@method
+def msort(input, *, out=None):
+    """The elements sorted along dimension 0."""
+    return into(out, ops.sort(input, dim=0).values)

@@ -1,0 +1,259 @@
+"""Tensors stacked, turned and with other dimensions. All but stacks and copies are views where they can be."""
+
+from shunt import _C
+from shunt._composites._common import broadcast_shapes, method, ops, wrapped
+
+Tensor = _C.TensorBase
+
+
+def _list(tensors):
+    return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], tuple | list) else list(tensors)
+
+
+@method
+def broadcast_to(input, size):
+    """The tensor with dimensions of size 1 repeated to `size`, a view."""
+    return input.expand(size)
+
+
+def broadcast_tensors(*tensors):
+    """The tensors broadcast to one shape, views."""
+    tensors = _list(tensors)
+    shape = broadcast_shapes(*(t.shape for t in tensors))
+    return tuple(t.expand(shape) for t in tensors)
+
+
+def _at_least(n, reshape, tensors):
+    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+        return reshape(tensors[0]) if tensors[0].dim() < n else tensors[0]
+    return tuple(reshape(t) if t.dim() < n else t for t in _list(tensors))
+
+
+def atleast_1d(*tensors):
+    """Numbers as vectors of one element; others as they are."""
+    return _at_least(1, lambda t: t.reshape((1,)), tensors)
+
+
+def atleast_2d(*tensors):
+    """Numbers and vectors as matrices of one row; others as they are."""
+    return _at_least(2, lambda t: t.reshape((1, 1)) if t.dim() == 0 else t.unsqueeze(0), tensors)
+
+
+def atleast_3d(*tensors):
+    """Numbers, vectors and matrices with dimensions of size 1 around them, (1, n, 1) and (n, m, 1); others as they
+    are."""
+    return _at_least(
+        3,
+        lambda t: (
+            t.reshape((1, 1, 1)) if t.dim() == 0 else t.unsqueeze(0).unsqueeze(-1) if t.dim() == 1 else t.unsqueeze(-1)
+        ),
+        tensors,
+    )
+
+
+def _stacked(name, tensors, at_least, dim, out):
+    if not isinstance(tensors, tuple | list) or any(not isinstance(t, Tensor) for t in tensors):
+        raise TypeError(
+            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
+        )
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    parts = [at_least(t) for t in tensors]
+    return ops.cat(parts, dim if dim >= 0 or parts[0].dim() > 1 else 0, out=out)
+
+
+def hstack(tensors, *, out=None):
+    """Tensors side by side: along dimension 1, vectors along dimension 0."""
+    return _stacked(
+        "hstack",
+        tensors,
+        atleast_1d,
+        -1 if tensors and isinstance(tensors[0], Tensor) and tensors[0].dim() < 2 else 1,
+        out,
+    )
+
+
+def vstack(tensors, *, out=None):
+    """Tensors one below the other: along dimension 0, vectors as rows."""
+    return _stacked("vstack", tensors, atleast_2d, 0, out)
+
+
+def row_stack(tensors, *, out=None):
+    """vstack, by another name."""
+    return vstack(tensors, out=out)
+
+
+def dstack(tensors, *, out=None):
+    """Tensors along dimension 2."""
+    return _stacked("dstack", tensors, atleast_3d, 2, out)
+
+
+def column_stack(tensors, *, out=None):
+    """Tensors side by side, vectors and numbers as columns."""
+    return _stacked("column_stack", tensors, lambda t: t.reshape((t.numel(), 1)) if t.dim() <= 1 else t, 1, out)
+
+
+@method
+def tile(input, *dims):
+    """The tensor repeated `dims` times along its last dimensions. Shape (a, b) with dims (2, 3) to (2 * a, 3 * b)."""
+    dims = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], tuple | list) else dims
+    return input.repeat((1,) * (input.dim() - len(dims)) + tuple(dims))
+
+
+@method
+def movedim(input, source, destination):
+    """The dimensions `source` at the places `destination`, each an int or a tuple; the others keep their order."""
+    sources, destinations = ((s,) if isinstance(s, int) else tuple(s) for s in (source, destination))
+    if len(sources) != len(destinations):
+        raise RuntimeError(
+            "movedim: Invalid source or destination dims: source "
+            f"({list(sources)} dims) should contain the same number of dims as destination ({list(destinations)} dims)"
+        )
+    n = input.dim()
+    src, dst = [wrapped(d, n) for d in sources], [wrapped(d, n) for d in destinations]
+    for name, dims in (("source", src), ("destination", dst)):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
+    if n == 0:
+        return input.alias()
+    order, rest = [-1] * n, [d for d in range(n) if d not in src]
+    for s, d in zip(src, dst):
+        order[d] = s
+    free = iter(rest)
+    return input.permute([next(free) if d < 0 else d for d in order])
+
+
+@method
+def moveaxis(input, source, destination):
+    """movedim, by NumPy's name."""
+    return movedim(input, source, destination)
+
+
+@method
+def swapaxes(input, axis0, axis1):
+    """transpose, by NumPy's name."""
+    return input.transpose(axis0, axis1)
+
+
+@method
+def swapaxes_(input, axis0, axis1):
+    """transpose_, by NumPy's name."""
+    return input.transpose_(axis0, axis1)
+
+
+@method
+def swapdims(input, dim0, dim1):
+    """transpose, by another name."""
+    return input.transpose(dim0, dim1)
+
+
+@method
+def swapdims_(input, dim0, dim1):
+    """transpose_, by another name."""
+    return input.transpose_(dim0, dim1)
+
+
+def adjoint(input):
+    """The matrices of the last two dimensions transposed; of at least two dimensions, or none."""
+    if input.dim() == 0:
+        return input.alias()
+    return _matrix_transposed(input, "adjoint")
+
+
+def _matrix_transposed(input, name):
+    if input.dim() < 2:
+        raise RuntimeError(
+            f"tensor.{name} is only supported on matrices or batches of matrices. Got {input.dim()}-D tensor."
+        )
+    return input.transpose(-2, -1)
+
+
+def _all_reversed(input, name):
+    if name == "H" and input.dim() not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {input.dim()}-D tensor.")
+    return input.permute(tuple(range(input.dim()))[::-1])
+
+
+# T, H, mT, mH of Tensor.
+PROPERTIES = {
+    "T": (lambda self: _all_reversed(self, "T"), "The tensor with its dimensions in the opposite order, a view."),
+    "H": (
+        lambda self: _all_reversed(self, "H"),
+        "The matrix transposed and conjugated, a view; RuntimeError for another.",
+    ),
+    "mT": (lambda self: _matrix_transposed(self, "mT"), "The matrices of the last two dimensions transposed, a view."),
+    "mH": (
+        lambda self: _matrix_transposed(self, "mH"),
+        "The matrices of the last two dimensions transposed and conjugated, a view.",
+    ),
+}
+
+
+@method
+def ravel(input):
+    """All elements in a row, a view where that is possible."""
+    return input.contiguous().view((-1,))
+
+
+@method
+def unflatten(input, dim, sizes):
+    """A dimension as several, whose sizes have its size as their product; one may be -1."""
+    sizes = tuple(sizes)
+    d = wrapped(dim, input.dim())
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    known = 1
+    for n in sizes:
+        known *= n if n != -1 else 1
+    if (
+        input.dim() == 0
+        or (-1 not in sizes and known != input.size(d))
+        or (-1 in sizes and (known == 0 or input.size(d) % known))
+    ):
+        size = input.size(d) if input.dim() else 1
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({size}) in the "
+            f"input tensor"
+        )
+    return input.view((*input.shape[:d], *sizes, *input.shape[d + 1 :]))
+
+
+@method
+def fliplr(input):
+    """Columns in the opposite order; of at least two dimensions."""
+    if input.dim() < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return input.flip((1,))
+
+
+@method
+def flipud(input):
+    """Rows in the opposite order; of at least one dimension."""
+    if input.dim() < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return input.flip((0,))
+
+
+@method
+def rot90(input, k=1, dims=(0, 1)):
+    """Turned `k` times by 90 degrees, in the plane from the first of `dims` to the second; a copy."""
+    dims = tuple(dims)
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.dim() < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.dim()}")
+    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == input.dim():
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    for d in dims:
+        if not -input.dim() <= d < input.dim():
+            raise RuntimeError(f"Rotation dim{dims.index(d)} out of range, dim{dims.index(d)} = {d}")
+    k %= 4
+    if k == 1:
+        return input.flip((dims[1],)).transpose_(dims[0], dims[1])
+    if k == 2:
+        return input.flip(dims)
+    return (
+        input.flip((dims[0],)).transpose_(dims[0], dims[1])
+        if k == 3
+        else input.clone(memory_format=_C.contiguous_format)
+    )

@@ -1,0 +1,173 @@
+"""Functions of matrices and vectors: torch.linalg's names, for what needs no decomposition."""
+
+import math
+
+from shunt import _C
+from shunt._composites._common import into, ops
+
+
+def cross(input, other, *, dim=-1, out=None):
+    """The cross product of vectors of three elements along `dim`. RuntimeError for another size."""
+    return ops.linalg_cross(input, other, dim=dim, out=out)
+
+
+def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
+    """The diagonals of matrices, by default of the last two dimensions: a view."""
+    return A.diagonal(offset, dim1, dim2)
+
+
+def vecdot(x, y, *, dim=-1, out=None):
+    """The sums of products along `dim`."""
+    return into(out, (x * y).sum(dim))
+
+
+def matmul(input, other, *, out=None):
+    """matmul(), by another name."""
+    return ops.matmul(input, other, out=out)
+
+
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The `ord`-norm of all elements, or along dimensions: a number, inf and -inf among them. RuntimeError for
+    integers."""
+    if isinstance(dim, int):
+        dim = (dim,)
+    return ops.linalg_vector_norm(x, ord, dim, keepdim, dtype=dtype, out=out)
+
+
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
+    """The norm of matrices in two dimensions: "fro", 1, -1, inf or -inf. 2, -2 and "nuc" need singular values
+    (NotImplementedError)."""
+    if isinstance(dim, int) or len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
+    if A.dim() < 2:
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    if not A.is_floating_point():
+        raise RuntimeError(f"linalg.matrix_norm: Expected a floating point or complex tensor as input. Got {A.dtype}")
+    rows, columns = (d % A.dim() if -A.dim() <= d < A.dim() else _out_of_range(d, A.dim()) for d in dim)
+    if rows == columns:
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
+    if dtype is not None:
+        A = A.to(dtype)
+    if ord == "fro":
+        return vector_norm(A, 2, (rows, columns), keepdim, out=out)
+    if ord in ("nuc", 2, -2):
+        raise NotImplementedError(f"linalg.matrix_norm: ord={ord!r} needs singular values, which are not implemented")
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    inner, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    sums = A.abs().sum(inner, keepdim)
+    if not keepdim and other > inner:
+        other -= 1
+    return into(out, (ops.amax if ord > 0 else ops.amin)(sums, other, keepdim))
+
+
+def _out_of_range(dim, ndim):
+    raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})")
+
+
+def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
+    """The norm of vectors or matrices: of two dimensions with `ord` that of matrices, without `ord` the root of the
+    sum of squares."""
+    if ord is not None and dim is None and A.dim() not in (1, 2):
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.dim()}D."
+        )
+    if dim is not None and not isinstance(dim, int) and len(dim) not in (1, 2):
+        raise RuntimeError("linalg.norm: If dim is specified, it must be of length 1 or 2. Got " + str(list(dim)))
+    of_matrices = ord is not None and (len(dim) == 2 if isinstance(dim, tuple | list) else dim is None and A.dim() == 2)
+    if of_matrices:
+        return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype, out=out)
+    if isinstance(ord, str):
+        raise RuntimeError(f"linalg.norm: Order {ord} is of matrices, but got a vector")
+    return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
+
+
+def matrix_power(A, n, *, out=None):
+    """Square matrices to the power of an int; negative ones need inverses (NotImplementedError)."""
+    if A.dim() < 2 or A.size(-1) != A.size(-2):
+        raise RuntimeError(
+            "linalg.matrix_power: A must be batches of square matrices, but they are "
+            f"{' by '.join(map(str, A.shape[-2:]))} matrices"
+        )
+    if n < 0:
+        raise NotImplementedError("linalg.matrix_power: a negative power needs an inverse, which is not implemented")
+    if n == 0:
+        identity = ops.eye(A.size(-1), dtype=A.dtype).expand(A.shape)
+        return into(out, identity.contiguous())
+    result, square = None, A
+    while n:
+        if n & 1:
+            result = square if result is None else result @ square
+        n >>= 1
+        if n:
+            square = square @ square
+    return into(out, result.clone() if result is A else result)
+
+
+def multi_dot(tensors, *, out=None):
+    """The product of matrices, of which the first and the last may be vectors, in the order that takes the fewest
+    multiplications."""
+    tensors = list(tensors)
+    if len(tensors) < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
+    for k, t in enumerate(tensors):
+        ends = k in (0, len(tensors) - 1)
+        if t.dim() != 2 and not (ends and t.dim() == 1):
+            what = "1D or 2D" if ends else "2D"
+            raise RuntimeError(f"multi_dot(): tensor {k} must be {what} but got {t.dim()}D")
+        if t.dtype is not tensors[0].dtype:
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {tensors[0].dtype} and "
+                f"tensor {k} is "
+                f"{t.dtype}"
+            )
+    first, last = tensors[0].dim() == 1, tensors[-1].dim() == 1
+    matrices = [
+        tensors[0].unsqueeze(0) if first else tensors[0],
+        *tensors[1:-1],
+        tensors[-1].unsqueeze(1) if last else tensors[-1],
+    ]
+    for k, (a, b) in enumerate(zip(matrices, matrices[1:])):
+        if a.size(1) != b.size(0):
+            raise RuntimeError(
+                f"multi_dot(): tensors {k} and {k + 1} with shapes {list(tensors[k].shape)} and "
+                f"{list(tensors[k + 1].shape)} cannot be multiplied"
+            )
+    result = _chain(matrices)
+    if first:
+        result = result.squeeze(0)
+    if last:
+        result = result.squeeze(-1)
+    return into(out, result)
+
+
+def _chain(matrices):
+    """Matrix chain multiplication by dynamic programming."""
+    n = len(matrices)
+    sizes = [m.size(0) for m in matrices] + [matrices[-1].size(1)]
+    cost, cut = {}, {}
+    for i in range(n):
+        cost[i, i] = 0
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            cost[i, j], cut[i, j] = min(
+                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
+
+    def product(i, j):
+        return matrices[i] if i == j else ops.mm(product(i, cut[i, j]), product(cut[i, j] + 1, j))
+
+    return product(0, n - 1)
+
+
+def vander(x, *, N=None):
+    """The powers 0, 1, ... N - 1 of each element, in a last dimension; N is the size of x's last one by default."""
+    if x.dim() == 0:
+        raise RuntimeError("linalg.vander: The input must be at least one-dimensional.")
+    count = x.size(-1) if N is None else N
+    if count <= 1:
+        raise RuntimeError(f"N must be greater than 1, got {count}")
+    ones = ops.ones_like(x).unsqueeze(-1) if x.is_floating_point() else ops.ones_like(x, dtype=_C.int64).unsqueeze(-1)
+    powers = x.unsqueeze(-1).expand((*x.shape, count - 1)).cumprod(-1)
+    return ops.cat([ones, powers], -1)

@@ -1,0 +1,149 @@
+"""nn.functional: spellings, defaults and errors. Values are judged by PyTorch's tables (opinfo)."""
+
+import inspect
+import math
+import warnings
+
+import pytest
+
+import shunt
+import shunt.nn.functional as F
+
+
+def ones(*sizes, **options):
+    return shunt.ones(*sizes, **options)
+
+
+def test_every_function_says_what_it_does():
+    for name in F.__all__:
+        assert inspect.getdoc(getattr(F, name)), name
+
+
+def test_functions_of_networks_stand_here_alone():
+    for name in ("gelu", "silu", "mse_loss", "cross_entropy_loss", "linear", "elu", "hardtanh"):
+        assert not hasattr(shunt, name), name
+        assert not hasattr(shunt.Tensor, name + "_"), name
+    assert hasattr(shunt, "relu") and hasattr(shunt.Tensor, "relu_")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "relu",
+        "relu6",
+        "hardtanh",
+        "elu",
+        "selu",
+        "celu",
+        "leaky_relu",
+        "silu",
+        "mish",
+        "hardswish",
+        "hardsigmoid",
+        "rrelu",
+    ],
+)
+def test_in_place(name):
+    x = shunt.tensor([-4.0, -1.0, 0.0, 2.0, 9.0])
+    f, y = getattr(F, name), x.clone()
+    assert f(y, inplace=True) is y
+    assert shunt.equal(y, f(x))
+
+
+@pytest.mark.parametrize("reduction, value", [("mean", 2.5), ("sum", 5.0), ("none", [1.0, 4.0])])
+def test_reductions_by_name(reduction, value):
+    assert F.mse_loss(shunt.tensor([1.0, 2.0]), shunt.zeros(2), reduction=reduction).tolist() == value
+
+
+def test_older_spelling_of_reductions():
+    with pytest.warns(UserWarning, match="reduction="):
+        assert F.l1_loss(ones(4), shunt.zeros(4), size_average=False).item() == 4.0
+    with pytest.warns(UserWarning, match="reduction="):
+        assert F.l1_loss(ones(4), shunt.zeros(4), reduce=False).tolist() == [1.0] * 4
+
+
+def test_softmax_without_a_dimension_warns():
+    with pytest.warns(UserWarning, match="dim=X"):
+        assert shunt.allclose(F.softmax(shunt.zeros(2, 4)), shunt.full((2, 4), 0.25))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        F.softmax(shunt.zeros(2, 4), dim=1)
+
+
+def test_cross_entropy():
+    logits, target = shunt.zeros(2, 4), shunt.tensor([1, 3])
+    assert math.isclose(F.cross_entropy(logits, target).item(), math.log(4), rel_tol=1e-6)
+    assert math.isclose(F.cross_entropy(logits, target, label_smoothing=0.1).item(), math.log(4), rel_tol=1e-6)
+    assert F.cross_entropy(logits, shunt.tensor([1, -100]), reduction="none").tolist()[1] == 0.0
+
+
+def test_padding_by_name():
+    x, w = ones(1, 1, 5), ones(1, 1, 3)
+    assert F.conv1d(x, w, padding="same").tolist() == [[[2.0, 3.0, 3.0, 3.0, 2.0]]]
+    assert F.conv1d(x, w, padding="valid").shape == (1, 1, 3)
+    assert F.conv3d(ones(1, 1, 3, 3, 3), ones(1, 1, 3, 3, 3), padding="same").shape == (1, 1, 3, 3, 3)
+
+
+def test_dropout():
+    x = ones(1000)
+    assert F.dropout(x, training=False) is x or shunt.equal(F.dropout(x, training=False), x)
+    kept = F.dropout(x, 0.25)
+    assert set(kept.unique().tolist() if hasattr(kept, "unique") else kept.tolist()) <= {
+        0.0,
+        shunt.tensor(1 / 0.75).item(),
+    }
+    whole = F.dropout2d(ones(8, 16, 3, 3))
+    assert all(len(set(channel.flatten().tolist())) == 1 for image in whole for channel in image)
+
+
+def test_embedding():
+    table = shunt.tensor([[0.0, 0.0], [1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    rows = F.embedding(shunt.tensor([[1, 2], [2, 0]]), table, padding_idx=2)
+    assert rows.shape == (2, 2, 2)
+    rows.sum().backward()
+    assert table.grad.tolist() == [[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]
+
+
+def test_embedding_scales_large_rows():
+    table = shunt.tensor([[3.0, 4.0], [0.3, 0.4]])
+    F.embedding(shunt.tensor([0, 1]), table, max_norm=1.0)
+    assert shunt.allclose(table, shunt.tensor([[0.6, 0.8], [0.3, 0.4]]), atol=1e-5)
+
+
+def test_gradients_pass_composites():
+    x = shunt.randn(2, 4, 6, requires_grad=True)
+    F.group_norm(
+        F.interpolate(F.pad(x, (1, 1), mode="reflect"), scale_factor=2, mode="linear"), 2
+    ).square().sum().backward()
+    assert x.grad.shape == x.shape
+
+
+@pytest.mark.parametrize(
+    "call, error, part",
+    [
+        (
+            lambda: F.mse_loss(ones(2), ones(2), reduction="median"),
+            ValueError,
+            "median is not a valid value for reduction",
+        ),
+        (lambda: F.dropout(ones(2), 1.5), ValueError, "between 0 and 1"),
+        (lambda: F.hardtanh(ones(2), 2, 1), ValueError, "min_val"),
+        (lambda: F.glu(ones(3)), RuntimeError, "must be even"),
+        (lambda: F.binary_cross_entropy(ones(2) * 2, ones(2)), RuntimeError, "between 0 and 1"),
+        (lambda: F.binary_cross_entropy(ones(2), ones(3)), ValueError, "target size"),
+        (lambda: F.batch_norm(ones(1, 3), None, None, training=True), ValueError, "more than 1 value"),
+        (lambda: F.group_norm(ones(2, 3, 4), 2), RuntimeError, "divisible by num_groups"),
+        (lambda: F.pad(ones(2), (1,)), RuntimeError, "divisible by 2"),
+        (lambda: F.pad(ones(1, 2), (2, 0), mode="reflect"), RuntimeError, "Padding size"),
+        (lambda: F.interpolate(ones(1, 1, 4)), ValueError, "size or scale_factor"),
+        (lambda: F.interpolate(ones(1, 1, 4), 8, mode="bilinear"), NotImplementedError, "bilinear"),
+        (lambda: F.pixel_shuffle(ones(1, 3, 2, 2), 2), RuntimeError, "divisible by the square"),
+        (lambda: F.one_hot(shunt.tensor([-1])), RuntimeError, "non-negative"),
+        (lambda: F.triplet_margin_loss(ones(2, 2), ones(2, 2), ones(2, 2), margin=0), ValueError, "margin"),
+        (lambda: F.max_pool1d(ones(2), 1), RuntimeError, "2D or 3D"),
+    ],
+)
+def test_errors(call, error, part):
+    with pytest.raises(error) as caught:
+        call()
+    assert part in str(caught.value)
