@@ -1,6 +1,5 @@
 """How tensors print: the layout of PyTorch's repr, and its options."""
 
-import contextlib
 import math
 
 from shunt import _C
@@ -35,15 +34,18 @@ def get_printoptions():
     return dict(_options)
 
 
-@contextlib.contextmanager
-def printoptions(**options):
-    """Sets options for a block."""
-    before = get_printoptions()
-    set_printoptions(**{"sci_mode": before["sci_mode"], **options})
-    try:
-        yield
-    finally:
-        _options.update(before)
+class printoptions:
+    """Sets options for a block: `with printoptions(precision=2): ...`"""
+
+    def __init__(self, **options):
+        self._given = options
+
+    def __enter__(self):
+        self._before = get_printoptions()
+        set_printoptions(**{"sci_mode": self._before["sci_mode"], **self._given})
+
+    def __exit__(self, *error):
+        _options.update(self._before)
 
 
 class _Format:

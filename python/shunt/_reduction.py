@@ -1,6 +1,5 @@
 """pickle, copy and deepcopy of tensors, storages and generators."""
 
-import copy
 import copyreg
 
 from shunt import _C
@@ -72,7 +71,7 @@ def reduce_tensor(tensor):
 def _copy_storage(storage, memo):
     if id(storage) not in memo:
         memo[id(storage)] = storage.clone()
-        copy._keep_alive(storage, memo)  # its address stays its own while the memo is used
+        memo.setdefault(id(memo), []).append(storage)  # its address stays its own while the memo is used
     return memo[id(storage)]
 
 
@@ -88,6 +87,8 @@ def _deep_alias(tensor, memo):
 
 def deepcopy_tensor(tensor, memo):
     """copy.deepcopy(tensor): elements, gradient and attributes. RuntimeError for a tensor with a history."""
+    import copy
+
     from shunt import Tensor
     if id(tensor) in memo:
         return memo[id(tensor)]

@@ -1,5 +1,7 @@
 #include "python/src/base/python.h"
 
+#include <unistd.h>
+
 namespace shunt::python {
 
 bool isInterpreterAlive() {
@@ -8,6 +10,26 @@ bool isInterpreterAlive() {
 #else
   return Py_IsInitialized() != 0 && _Py_IsFinalizing() == 0;
 #endif
+}
+
+void waitForEnd() noexcept {
+  for (;;) pause();
+}
+
+void takeLock(PyThreadState* state) noexcept {
+  try {
+    PyEval_RestoreThread(state);
+  } catch (...) {
+    waitForEnd();
+  }
+}
+
+PyGILState_STATE ensureLock() noexcept {
+  try {
+    return PyGILState_Ensure();
+  } catch (...) {
+    waitForEnd();
+  }
 }
 
 PythonError::PythonError() { PyErr_Fetch(&type_, &value_, &traceback_); }

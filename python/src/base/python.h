@@ -36,10 +36,22 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
+// Note [Threads at the end]
+// Daemon threads run on while the interpreter ends. One that asks for the lock then is ended by Python with
+// pthread_exit(), which unwinds the stack like an exception, through functions and destructors of C++ that let none
+// out: std::terminate would end the process. So whoever takes the lock, or has called Python, keeps such a thread here
+// until the process is gone.
+
+/// For ever.
+[[noreturn]] void waitForEnd() noexcept;
+/// PyEval_RestoreThread, and PyGILState_Ensure.
+void takeLock(PyThreadState* state) noexcept;
+PyGILState_STATE ensureLock() noexcept;
+
 /// Holds the interpreter's lock for a scope, on any thread, whether it has it already or not.
 class Gil {
  public:
-  Gil() : state_(PyGILState_Ensure()) {}
+  Gil() : state_(ensureLock()) {}
   ~Gil() { PyGILState_Release(state_); }
   Gil(const Gil&) = delete;
   Gil& operator=(const Gil&) = delete;
@@ -53,7 +65,7 @@ class WithoutGil {
  public:
   explicit WithoutGil(bool release = true) : state_(release ? PyEval_SaveThread() : nullptr) {}
   ~WithoutGil() {
-    if (state_ != nullptr) PyEval_RestoreThread(state_);
+    if (state_ != nullptr) takeLock(state_);
   }
   WithoutGil(const WithoutGil&) = delete;
   WithoutGil& operator=(const WithoutGil&) = delete;

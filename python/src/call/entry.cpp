@@ -1,6 +1,7 @@
 #include "python/src/call/entry.h"
 
 #include "python/src/base/errors.h"
+#include "python/src/call/default_device.h"
 #include "python/src/call/parse.h"
 #include "python/src/compile/compiled.h"
 #include "python/src/dispatch/torch_function.h"
@@ -76,7 +77,9 @@ PyObject* invokeTensorForm(const Overload& o, PyObject* const* slots) {
   return o.tensor_form->source->invoke(*o.tensor_form, moved);
 }
 
-PyObject* invoke(const Overload& o, const Slots& slots) {
+PyObject* invoke(const Overload& o, Slots& slots) {
+  if (const int place = o.signature.device_place; place >= 0 && slots.at[place] == nullptr)
+    slots.at[place] = defaultDevice();
   PyObject* result = o.tensor_form != nullptr && isLookedAt(o, slots.at) ? invokeTensorForm(o, slots.at)
                                                                          : o.source->invoke(o, slots.at);
   if (slots.requires_grad == Py_True && result != nullptr && isTensor(result)) tensorOf(result).set_requires_grad(true);
