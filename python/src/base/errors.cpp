@@ -1,5 +1,7 @@
 #include "python/src/base/errors.h"
 
+#include <cxxabi.h>
+
 #include <new>
 
 namespace shunt::python {
@@ -7,6 +9,8 @@ namespace shunt::python {
 void setErrorFromCurrentException() noexcept {
   try {
     throw;
+  } catch (const abi::__forced_unwind&) {
+    waitForTheEnd();  // Note [Threads at the interpreter's end]
   } catch (const PythonError& e) {
     e.restore();
   } catch (const IndexError& e) {

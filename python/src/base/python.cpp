@@ -1,6 +1,34 @@
 #include "python/src/base/python.h"
 
+#include <cxxabi.h>
+#include <unistd.h>
+
 namespace shunt::python {
+
+void waitForTheEnd() {
+  for (;;) pause();
+}
+
+PyGILState_STATE takeLock() {
+  try {
+    return PyGILState_Ensure();
+  } catch (const abi::__forced_unwind&) {
+    waitForTheEnd();
+  }
+}
+
+void retakeLock(PyThreadState* state) {
+  try {
+    PyEval_RestoreThread(state);
+  } catch (const abi::__forced_unwind&) {
+    waitForTheEnd();
+  }
+}
+
+void releaseLock(PyGILState_STATE state) {
+  if (!isInterpreterAlive() && PyGILState_Check() == 0) waitForTheEnd();
+  PyGILState_Release(state);
+}
 
 bool isInterpreterAlive() {
 #if PY_VERSION_HEX >= 0x030d0000

@@ -36,11 +36,22 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
+// Note [Threads at the interpreter's end]
+// A thread that asks for the lock once the interpreter ends never gets it: Python (before 3.14) ends the thread by
+// pthread_exit, which unwinds its stack. C++ can't let that pass: destructors that need the lock would run without it, and
+// functions of C's interface are noexcept. So such a thread stops where it is, with all that it holds, and goes with the
+// process. The unwinding may also start in Python's own code that C++ called; then it stops in the first place that knows:
+// here, or where exceptions become Python's.
+PyGILState_STATE takeLock();
+void releaseLock(PyGILState_STATE state);
+void retakeLock(PyThreadState* state);
+[[noreturn]] void waitForTheEnd();
+
 /// Holds the interpreter's lock for a scope, on any thread, whether it has it already or not.
 class Gil {
  public:
-  Gil() : state_(PyGILState_Ensure()) {}
-  ~Gil() { PyGILState_Release(state_); }
+  Gil() : state_(takeLock()) {}
+  ~Gil() { releaseLock(state_); }
   Gil(const Gil&) = delete;
   Gil& operator=(const Gil&) = delete;
 
@@ -53,7 +64,7 @@ class WithoutGil {
  public:
   explicit WithoutGil(bool release = true) : state_(release ? PyEval_SaveThread() : nullptr) {}
   ~WithoutGil() {
-    if (state_ != nullptr) PyEval_RestoreThread(state_);
+    if (state_ != nullptr) retakeLock(state_);
   }
   WithoutGil(const WithoutGil&) = delete;
   WithoutGil& operator=(const WithoutGil&) = delete;
