@@ -42,20 +42,29 @@ _NAMES = {
                      "set_autocast_dtype", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype"), "shunt.amp.autocast_mode"),
 }
 
-
-def __getattr__(name):
-    import importlib
-    if name in _MODULES:
-        try:
-            return importlib.import_module(f"shunt.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"shunt.{name}":
-                raise
-    elif name in _NAMES:
-        value = globals()[name] = getattr(importlib.import_module(_NAMES[name]), name)
-        return value
-    from shunt._near_names import no_attribute
-    raise no_attribute("module 'shunt'", name, [*globals(), *_MODULES, *_NAMES])
+# Checkers of types take it for true, and so find misspelt names.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shunt import _subclasses, amp, cuda, func, jit, library, nn, optim, overrides, serialization, utils
+    from shunt._ops import ops
+    from shunt.amp.autocast_mode import (autocast, get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype,
+                                         is_autocast_cpu_enabled, is_autocast_enabled, set_autocast_dtype)
+    from shunt.jit import explain, stats
+    from shunt.serialization import load, save
+else:
+    def __getattr__(name):
+        import importlib
+        if name in _MODULES:
+            try:
+                return importlib.import_module(f"shunt.{name}")
+            except ModuleNotFoundError as error:
+                if error.name != f"shunt.{name}":
+                    raise
+        elif name in _NAMES:
+            value = globals()[name] = getattr(importlib.import_module(_NAMES[name]), name)
+            return value
+        from shunt._near_names import no_attribute
+        raise no_attribute("module 'shunt'", name, [*globals(), *_MODULES, *_NAMES])
 
 
 def __dir__():

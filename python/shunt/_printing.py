@@ -1,6 +1,5 @@
 """How tensors print: the layout of PyTorch's repr, and its options."""
 
-import contextlib
 import math
 
 from shunt import _C
@@ -35,15 +34,18 @@ def get_printoptions():
     return dict(_options)
 
 
-@contextlib.contextmanager
-def printoptions(**options):
-    """Sets options for a block."""
-    before = get_printoptions()
-    set_printoptions(**{"sci_mode": before["sci_mode"], **options})
-    try:
-        yield
-    finally:
-        _options.update(before)
+class printoptions:
+    """Sets options for a block: `with printoptions(precision=2): ...`"""
+
+    def __init__(self, **options):
+        self._given = options
+
+    def __enter__(self):
+        self._before = get_printoptions()
+        set_printoptions(**{"sci_mode": self._before["sci_mode"], **self._given})
+
+    def __exit__(self, *error):
+        _options.update(self._before)
 
 
 class _Format:
@@ -118,7 +120,7 @@ class _Layout:
 
 
 def _values(tensor, indent):
-    if tensor.is_meta:
+    if tensor.is_meta or _C._is_wrapper_subclass(tensor):
         return "..."
     if tensor.numel() == 0:
         return "[]"
@@ -132,8 +134,9 @@ def _suffixes(tensor):
     dtype = [] if is_default else [f"dtype={tensor.dtype}"]
     if not tensor.is_cpu:
         yield f"device='{tensor.device}'"
-    if tensor.is_meta or tensor.numel() == 0:
-        if tensor.is_meta or tensor.dim() != 1:
+    without = tensor.is_meta or _C._is_wrapper_subclass(tensor)
+    if without or tensor.numel() == 0:
+        if without or tensor.dim() != 1:
             yield f"size={tuple(tensor.shape)}"
         yield from dtype
     elif tensor.dtype not in (_C.int64, _C.bool):

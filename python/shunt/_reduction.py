@@ -1,6 +1,5 @@
 """pickle, copy and deepcopy of tensors, storages and generators."""
 
-import copy
 import copyreg
 
 from shunt import _C
@@ -72,7 +71,7 @@ def reduce_tensor(tensor):
 def _copy_storage(storage, memo):
     if id(storage) not in memo:
         memo[id(storage)] = storage.clone()
-        copy._keep_alive(storage, memo)  # its address stays its own while the memo is used
+        memo.setdefault(id(memo), []).append(storage)  # its address stays its own while the memo is used
     return memo[id(storage)]
 
 
@@ -86,14 +85,28 @@ def _deep_alias(tensor, memo):
                                    tuple(tensor.shape), tensor.stride(), tensor.dtype)
 
 
+def _deepcopy_wrapper(tensor, memo):
+    with no_grad():
+        result = tensor.clone()
+    if type(result) is not type(tensor):
+        raise RuntimeError(f"__deepcopy__(): clone() of the class {type(tensor).__name__}, whose tensors have no data of their "
+                           f"own, has to return one of that class, and returned a {type(result).__name__}")
+    memo[id(tensor)] = result
+    return result.requires_grad_() if tensor.requires_grad else result
+
+
 def deepcopy_tensor(tensor, memo):
     """copy.deepcopy(tensor): elements, gradient and attributes. RuntimeError for a tensor with a history."""
+    import copy
+
     from shunt import Tensor
     if id(tensor) in memo:
         return memo[id(tensor)]
     if not tensor.is_leaf:
         raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
                            "at the moment.")
+    if _C._is_wrapper_subclass(tensor):
+        return _deepcopy_wrapper(tensor, memo)
     with no_grad():
         result = _deep_alias(tensor, memo)
         if type(tensor) is not Tensor and type(result) is not type(tensor):

@@ -1,5 +1,7 @@
 """shunt.Tensor: what TensorBase, of C++, has not."""
 
+import functools
+
 from shunt import _C
 
 TYPE_CHECKING = False  # true for those who read types; importing typing takes a millisecond
@@ -81,15 +83,6 @@ class Tensor(_C.TensorBase):
     # NumPy. Its functions give way to a tensor's, and what they make of tensors is one.
     __array_priority__ = 1000
 
-    def numpy(self, *, force=False):
-        """A NumPy array over the tensor's memory: writing to one changes the other.
-
-        With `force`, of a copy where need be: detached, and on the CPU. RuntimeError for a tensor that requires grad,
-        TypeError for other devices and for bfloat16, which NumPy doesn't have.
-        """
-        from shunt._numpy import to_numpy
-        return to_numpy(self, force)
-
     def __array__(self, dtype=None, copy=None):
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
@@ -99,8 +92,10 @@ class Tensor(_C.TensorBase):
         return array.copy() if copy else array
 
     def __array_wrap__(self, array, context=None, return_scalar=False):
-        from shunt._numpy import from_ufunc
-        return from_ufunc(array)
+        # What a function of NumPy's made of tensors.
+        import numpy
+        shares = isinstance(array, numpy.ndarray) and array.flags.writeable
+        return _C.from_numpy(array) if shares else _C.tensor(array)
 
     def __dlpack__(self, *, stream=-1, max_version=None, dl_device=None, copy=None):
         """A capsule with the tensor's memory, for from_dlpack() of another library.
@@ -159,6 +154,21 @@ class Tensor(_C.TensorBase):
 
 
 _C._set_tensor_class(Tensor)
+
+
+def _offered(method):
+    # Methods written in Python ask __torch_function__ as those of C++ do.
+    @functools.wraps(method)
+    def offered(self, *args, **kwargs):
+        if _C._has_torch_function_unary(self):
+            return _C._handle_torch_function(offered, (self,), (self, *args), kwargs)
+        return method(self, *args, **kwargs)
+
+    return offered
+
+
+for _name in ("__contains__", "__deepcopy__", "__format__", "__repr__", "__reversed__", "backward", "new", "type"):
+    setattr(Tensor, _name, _offered(Tensor.__dict__[_name]))
 
 
 def _keeps_class():

@@ -10,6 +10,7 @@
 #include "python/src/autograd/saved_hooks.h"
 #include "python/src/base/errors.h"
 #include "python/src/base/log.h"
+#include "python/src/call/default_device.h"
 #include "python/src/call/entry.h"
 #include "python/src/compile/compiled.h"
 #include "python/src/dispatch/dispatch.h"
@@ -66,7 +67,7 @@ void addFunctions(PyObject* module) {
 void fill(PyObject* m) {
   for (PyMethodDef* functions : {module_functions, autograd_functions, recording_functions, factory_functions,
                                  dlpack_functions, storage_functions, setting_functions, file_functions, cuda_functions,
-                                 tensor_class_functions, tensor_value_functions})
+                                 tensor_class_functions, tensor_value_functions, default_device_functions})
     checkStatus(PyModule_AddFunctions(m, functions));
   checkStatus(PyModule_AddStringConstant(m, "__version__", SHUNT_VERSION));
   addConstants(m);

@@ -1,6 +1,7 @@
 #include <shunt/tensor/dlpack.h>
 
 #include <shunt/core/error.h>
+#include <shunt/tensor/storage_pin.h>
 #include <shunt/tensor/wrapper_kind.h>
 
 #include <algorithm>
@@ -44,6 +45,7 @@ ScalarType scalarTypeOf(DLDataType d) {
 struct Exported {
   DLManagedTensor managed{};
   Tensor tensor;
+  StoragePin pin;
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;
 };
@@ -85,6 +87,7 @@ dlpack::DLManagedTensor* toDLPack(const Tensor& tensor) {
   SHUNT_CHECK(!tensor.requires_grad(), "Can't export tensors that require gradient, use tensor.detach()");
   auto owner = std::make_unique<Exported>();
   owner->tensor = tensor;
+  owner->pin = StoragePin(tensor.storage());
   owner->shape = tensor.sizes().vec();
   owner->strides = tensor.strides().vec();
   // Some consumers take any stride of a one-element dimension at its word.

@@ -3,6 +3,7 @@
 #include "src/tensor/tensor_block.h"
 
 #include <shunt/core/tls.h>
+#include <shunt/tensor/storage_pin.h>
 #include <shunt/tensor/tensor.h>
 
 #include <algorithm>
@@ -45,6 +46,9 @@ void StorageImpl::destroy() {
 
 void StorageImpl::resize(size_t nbytes) {
   SHUNT_CHECK(resizable_, "Trying to resize storage that is not resizable");
+  SHUNT_CHECK(!StoragePin::holds(*this),
+              "Trying to resize storage that is not resizable: a buffer, an array or a tensor of another library shows "
+              "its memory");
   if (device_.is_meta()) {
     nbytes_ = nbytes;
     return;

@@ -1,6 +1,8 @@
 // DLPack: tensors given to other libraries and taken from them, with one owner at a time.
 #include "tests/shape/util.h"
 
+#include <shunt/tensor/storage_pin.h>
+
 #include <limits>
 #include <memory>
 
@@ -138,6 +140,24 @@ TEST(DLPack, RefusesWhatItCannotShareAndLeavesItToTheCaller) {
   EXPECT_THAT(errorOf([] { toDLPack(shunt::empty({2}, TensorOptions(kMeta))); }), HasSubstr("device meta"));
   EXPECT_THAT(errorOf([] { toDLPack(shunt::empty({2}, shunt::requires_grad())); }),
               HasSubstr("Can't export tensors that require gradient"));
+}
+
+TEST(DLPack, SharedMemoryIsNotResized) {
+  Tensor t = ones({4});
+  DLManagedTensor* managed = toDLPack(t);
+  EXPECT_TRUE(StoragePin::holds(*t.storage()));
+  EXPECT_THROW(t.resize_({1000}), Error);
+  const Tensor view = t.slice(0, 0, 2);
+  EXPECT_THROW(view.storage()->resize(8000), Error);
+  managed->deleter(managed);
+  EXPECT_FALSE(StoragePin::holds(*t.storage()));
+  EXPECT_EQ(t.resize_({1000}).numel(), 1000);
+
+  StoragePin first(t.storage()), second(t.storage());
+  first = StoragePin();
+  EXPECT_TRUE(StoragePin::holds(*t.storage()));
+  second = std::move(first);
+  EXPECT_FALSE(StoragePin::holds(*t.storage()));
 }
 
 }  // namespace

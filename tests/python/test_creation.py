@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-import torch  # noqa: E402, F401  the tests that need it are found by this
+import torch  # noqa: E402
 
 from against_torch import same  # noqa: E402
 
@@ -389,6 +389,35 @@ def test_the_default_dtype():
         assert repr(shunt.tensor(1.5)) == "tensor(1.5000)"
     finally:
         shunt.set_default_dtype(shunt.float32)
+
+
+DEFAULT_DEVICE = [
+    "torch.set_default_device('meta')", "torch.get_default_device()", "torch.ones(2)", "torch.tensor([1])",
+    "torch.randn(2)", "torch.arange(3)", "torch.ones(2, device='cpu')", "torch.zeros_like(x)", "x.new_zeros(2)",
+    "torch.as_tensor(1.5)", "x + 1"]
+
+
+def test_the_default_device():
+    try:
+        for expression in DEFAULT_DEVICE:
+            same(expression, warnings_too=False)
+        with shunt.device("cpu"), shunt.device("meta"):
+            assert shunt.ones(1).is_meta
+        with shunt.device("cpu") as device:
+            assert shunt.ones(1).is_cpu and shunt.get_default_device() == device
+            import threading
+            seen = []
+            thread = threading.Thread(target=lambda: seen.append(shunt.ones(1).device.type))
+            thread.start()
+            thread.join()
+            assert seen == ["cpu"]
+        assert shunt.ones(1).is_meta
+        with pytest.raises(TypeError):
+            shunt.set_default_device(1.5)
+    finally:
+        torch.set_default_device(None)
+        shunt.set_default_device(None)
+    assert shunt.ones(1).is_cpu
 
 
 def test_messages_name_the_dimension():

@@ -280,3 +280,16 @@ def test_without_numpy():
             "try:\n    x.numpy()\nexcept ImportError: pass\nelse: raise SystemExit('an array without NumPy?')\n"
             "try:\n    shunt.from_numpy([1])\nexcept TypeError: pass\nelse: raise SystemExit('no error')")
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_memory_that_others_show_is_not_resized():
+    for show in (lambda x: x.numpy(), memoryview, lambda x: x.__dlpack__(), shunt.to_torch):
+        x = shunt.ones(4)
+        shown = show(x)
+        with pytest.raises(RuntimeError, match="resiz"):
+            x.resize_(100_000)
+        with pytest.raises(RuntimeError, match="resiz"):
+            x.untyped_storage().resize_(100_000)
+        del shown
+        gc.collect()
+        assert x.resize_(100_000).numel() == 100_000

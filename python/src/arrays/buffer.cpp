@@ -5,6 +5,7 @@
 #include "python/src/types/tensor.h"
 
 #include <shunt/shunt.h>
+#include <shunt/tensor/storage_pin.h>
 #include <shunt/tensor/wrapper_kind.h>
 
 #include <memory>
@@ -16,7 +17,7 @@ namespace {
 
 /// What a view keeps: the tensor's memory as it was, and what the view's pointers show.
 struct Exported {
-  Tensor tensor;
+  StoragePin pin;
   std::vector<Py_ssize_t> shape, strides;
 };
 
@@ -49,7 +50,8 @@ const char* formatOf(ScalarType t) {
 [[noreturn]] void refuse(const std::string& why) { raise(PyExc_BufferError, why); }
 
 void checkExport(const Tensor& t, const char* format) {
-  if (t.requires_grad() && GradMode::is_enabled()) refuse("Can't export a tensor that requires grad as a buffer: use tensor.detach()");
+  if (t.requires_grad() && GradMode::is_enabled())
+    refuse("Can't export a tensor that requires grad as a buffer: use tensor.detach()");
   if (const char* why = whyNoData(t)) refuse(std::string("there is no memory to export of ") + why);
   if (!t.is_cpu()) refuse("only memory of the CPU can be exported as a buffer: the tensor is on " + t.device().str());
   if (format == nullptr) refuse(std::string("no buffer has elements of ") + dtypeName(t.scalar_type()));
@@ -86,10 +88,7 @@ int getBuffer(PyObject* self, Py_buffer* view, int flags) {
     checkExport(t, format);
     checkOrder(t, flags);
     auto exported = std::make_unique<Exported>();
-    {
-      const NoGradGuard no_grad;
-      exported->tensor = t.data();
-    }
+    exported->pin = StoragePin(t.storage());
     const int64_t item = t.element_size();
     for (size_t d = 0; d < t.sizes().size(); ++d) {
       exported->shape.push_back(t.sizes()[d]);

@@ -5,7 +5,9 @@
 #include "python/src/arrays/python_data.h"
 #include "python/src/arrays/shared_memory.h"
 #include "python/src/base/errors.h"
+#include "python/src/call/default_device.h"
 #include "python/src/types/constants.h"
+#include "python/src/types/device.h"
 #include "python/src/types/tensor.h"
 
 #include <shunt/core/tls.h>
@@ -35,6 +37,13 @@ bool isWatched() {
   constexpr DispatchKeySet kKeys{DispatchKey::Fake, DispatchKey::Tracer, DispatchKey::Batched,
                                  DispatchKey::Functionalize};
   return (detail::tls_state.included & kKeys.functionalities().raw()) != 0;
+}
+
+/// What the default device is, where the call names none.
+NewTensor withDevice(NewTensor wanted) {
+  if (!wanted.device && defaultDevice() != nullptr) [[unlikely]]
+    wanted.device = deviceOf(defaultDevice());
+  return wanted;
 }
 
 Tensor newTensor(PyObject* data, const NewTensor& wanted) {
@@ -69,7 +78,7 @@ PyObject* withGrad(Tensor t, bool requires_grad) {
 PyObject* tensor(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* keyword_names) {
   return guarded([&] {
     if (n == 1 && keyword_names == nullptr && !isTensor(args[0])) [[likely]]
-      return wrap(copyOfData(args[0], {}));
+      return wrap(copyOfData(args[0], withDevice({})));
     static constexpr FunctionParameters<5> kParameters{
         "tensor", {"data", "dtype", "device", "requires_grad", "pin_memory"}, 1, 1};
     const auto [data, dtype, device, requires_grad, pin_memory] = kParameters.parse(args, n, keyword_names);
@@ -77,7 +86,7 @@ PyObject* tensor(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* keywo
     const bool with_grad = optionalBool("tensor", "requires_grad", requires_grad, false);
     refusePinning("tensor", pin_memory);
     if (isTensor(data)) warnAboutCopy("shunt.tensor");
-    return withGrad(copyOfData(data, wanted), with_grad);
+    return withGrad(copyOfData(data, withDevice(wanted)), with_grad);
   });
 }
 
@@ -100,7 +109,7 @@ PyObject* asTensorFunction(PyObject*, PyObject* const* args, Py_ssize_t n, PyObj
   return guarded([&] {
     static constexpr FunctionParameters<3> kParameters{"as_tensor", {"data", "dtype", "device"}, 1, 1};
     const auto [data, dtype, device] = kParameters.parse(args, n, keyword_names);
-    return wrap(asTensor(data, {optionalDType("as_tensor", dtype), optionalDevice("as_tensor", device)}));
+    return wrap(asTensor(data, withDevice({optionalDType("as_tensor", dtype), optionalDevice("as_tensor", device)})));
   });
 }
 

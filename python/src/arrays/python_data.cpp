@@ -130,6 +130,13 @@ T valueOf(PyObject* o) {
     checkStatus(on);
     return on != 0;
   } else if constexpr (std::is_integral_v<T>) {
+    if (PyLong_CheckExact(o)) [[likely]] {
+      int overflow = 0;
+      const long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
+      if (overflow != 0) raiseLarge();
+      if constexpr (std::is_same_v<T, int64_t>) return value;
+      return Scalar(value).to<T>();
+    }
     return integerOf(o).template to<T>();
   } else {
     double value = 0;

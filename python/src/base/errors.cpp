@@ -1,7 +1,6 @@
 #include "python/src/base/errors.h"
 
 #include <cxxabi.h>
-
 #include <new>
 
 namespace shunt::python {
@@ -9,8 +8,6 @@ namespace shunt::python {
 void setErrorFromCurrentException() noexcept {
   try {
     throw;
-  } catch (const abi::__forced_unwind&) {
-    waitForTheEnd();  // Note [Threads at the interpreter's end]
   } catch (const PythonError& e) {
     e.restore();
   } catch (const IndexError& e) {
@@ -21,6 +18,8 @@ void setErrorFromCurrentException() noexcept {
     PyErr_SetString(PyExc_TypeError, e.what());
   } catch (const ValueError& e) {
     PyErr_SetString(PyExc_ValueError, e.what());
+  } catch (const abi::__forced_unwind&) {
+    waitForEnd();  // Note [Threads at the end]
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& e) {

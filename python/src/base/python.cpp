@@ -1,34 +1,8 @@
 #include "python/src/base/python.h"
 
-#include <cxxabi.h>
 #include <unistd.h>
 
 namespace shunt::python {
-
-void waitForTheEnd() {
-  for (;;) pause();
-}
-
-PyGILState_STATE takeLock() {
-  try {
-    return PyGILState_Ensure();
-  } catch (const abi::__forced_unwind&) {
-    waitForTheEnd();
-  }
-}
-
-void retakeLock(PyThreadState* state) {
-  try {
-    PyEval_RestoreThread(state);
-  } catch (const abi::__forced_unwind&) {
-    waitForTheEnd();
-  }
-}
-
-void releaseLock(PyGILState_STATE state) {
-  if (!isInterpreterAlive() && PyGILState_Check() == 0) waitForTheEnd();
-  PyGILState_Release(state);
-}
 
 bool isInterpreterAlive() {
 #if PY_VERSION_HEX >= 0x030d0000
@@ -36,6 +10,31 @@ bool isInterpreterAlive() {
 #else
   return Py_IsInitialized() != 0 && _Py_IsFinalizing() == 0;
 #endif
+}
+
+void waitForEnd() noexcept {
+  for (;;) pause();
+}
+
+void takeLock(PyThreadState* state) noexcept {
+  try {
+    PyEval_RestoreThread(state);
+  } catch (...) {
+    waitForEnd();
+  }
+}
+
+PyGILState_STATE ensureLock() noexcept {
+  try {
+    return PyGILState_Ensure();
+  } catch (...) {
+    waitForEnd();
+  }
+}
+
+void releaseLock(PyGILState_STATE state) noexcept {
+  if (!isInterpreterAlive() && PyGILState_Check() == 0) waitForEnd();
+  PyGILState_Release(state);
 }
 
 PythonError::PythonError() { PyErr_Fetch(&type_, &value_, &traceback_); }

@@ -36,21 +36,24 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
-// Note [Threads at the interpreter's end]
-// A thread that asks for the lock once the interpreter ends never gets it: Python (before 3.14) ends the thread by
-// pthread_exit, which unwinds its stack. C++ can't let that pass: destructors that need the lock would run without it, and
-// functions of C's interface are noexcept. So such a thread stops where it is, with all that it holds, and goes with the
-// process. The unwinding may also start in Python's own code that C++ called; then it stops in the first place that knows:
-// here, or where exceptions become Python's.
-PyGILState_STATE takeLock();
-void releaseLock(PyGILState_STATE state);
-void retakeLock(PyThreadState* state);
-[[noreturn]] void waitForTheEnd();
+// Note [Threads at the end]
+// Daemon threads run on while the interpreter ends. One that asks for the lock then is ended by Python with
+// pthread_exit(), which unwinds the stack like an exception, through functions and destructors of C++ that let none
+// out: std::terminate would end the process. So whoever takes the lock, or has called Python, keeps such a thread here
+// until the process is gone.
+
+/// For ever.
+[[noreturn]] void waitForEnd() noexcept;
+/// PyEval_RestoreThread, and PyGILState_Ensure.
+void takeLock(PyThreadState* state) noexcept;
+PyGILState_STATE ensureLock() noexcept;
+/// PyGILState_Release, by a thread that Python hasn't begun to end in a function that it was called for.
+void releaseLock(PyGILState_STATE state) noexcept;
 
 /// Holds the interpreter's lock for a scope, on any thread, whether it has it already or not.
 class Gil {
  public:
-  Gil() : state_(takeLock()) {}
+  Gil() : state_(ensureLock()) {}
   ~Gil() { releaseLock(state_); }
   Gil(const Gil&) = delete;
   Gil& operator=(const Gil&) = delete;
@@ -64,7 +67,7 @@ class WithoutGil {
  public:
   explicit WithoutGil(bool release = true) : state_(release ? PyEval_SaveThread() : nullptr) {}
   ~WithoutGil() {
-    if (state_ != nullptr) retakeLock(state_);
+    if (state_ != nullptr) takeLock(state_);
   }
   WithoutGil(const WithoutGil&) = delete;
   WithoutGil& operator=(const WithoutGil&) = delete;

@@ -1,6 +1,7 @@
 #include "python/src/call/entry.h"
 
 #include "python/src/base/errors.h"
+#include "python/src/call/default_device.h"
 #include "python/src/call/parse.h"
 #include "python/src/compile/compiled.h"
 #include "python/src/dispatch/torch_function.h"
@@ -55,16 +56,15 @@ std::deque<Entry>& entries() {
 constexpr DispatchKeySet kSeenByClasses =
     DispatchKeySet::of(Functionality::Python) | DispatchKeySet::of(Functionality::PythonKernel);
 
-/// Whether somebody looks at the call: a mode, a wrapper, or a graph. Who looks sees PyTorch's operator, which for
+/// Whether somebody looks at the call: a mode or a wrapper. Who looks sees PyTorch's operator, which for
 /// `x + 1` is add.Tensor with the number as a tensor; for all others the form with the number does the same for less.
 bool isLookedAt(const Overload& o, PyObject* const* slots) {
   if (isRecording()) return false;  // a graph has one node for each result, whatever eager code calls them
   if (detail::underMode()) return true;
-  const bool records = GradMode::is_enabled();
   for (size_t i = 0; i < o.signature.parameters.size(); ++i) {
     if (slots[i] == nullptr || o.signature.parameters[i].kind != Kind::kTensor || !isTensor(slots[i])) continue;
     const Tensor& t = tensorOf(slots[i]);
-    if ((records && t.requires_grad()) || t.key_set().hasAny(kSeenByClasses)) return true;
+    if (t.key_set().hasAny(kSeenByClasses)) return true;
   }
   return false;
 }
@@ -76,7 +76,9 @@ PyObject* invokeTensorForm(const Overload& o, PyObject* const* slots) {
   return o.tensor_form->source->invoke(*o.tensor_form, moved);
 }
 
-PyObject* invoke(const Overload& o, const Slots& slots) {
+PyObject* invoke(const Overload& o, Slots& slots) {
+  if (const int place = o.signature.device_place; place >= 0 && slots.at[place] == nullptr)
+    slots.at[place] = defaultDevice();
   PyObject* result = o.tensor_form != nullptr && isLookedAt(o, slots.at) ? invokeTensorForm(o, slots.at)
                                                                          : o.source->invoke(o, slots.at);
   if (slots.requires_grad == Py_True && result != nullptr && isTensor(result)) tensorOf(result).set_requires_grad(true);

@@ -126,6 +126,11 @@ Signature::Signature(const FunctionSchema& schema, const char* function, bool me
   const auto find = [&](const char* name) { return schema.findArgument(name) != nullptr; };
   takes_requires_grad = find("dtype") && find("layout") && find("device") && find("pin_memory") && !schema.isOut() &&
                         !schema.returns().empty() && !schema.returns()[0].hasAlias();
+  const bool takes_tensor = std::any_of(parameters.begin(), parameters.end(), [](const Parameter& p) {
+    return p.kind == Kind::kTensor || p.kind == Kind::kTensorList;
+  });
+  for (size_t i = 0; takes_requires_grad && !takes_tensor && i < parameters.size(); ++i)
+    if (parameters[i].kind == Kind::kDevice) device_place = static_cast<int>(i);
   varargs_ints = positional.size() == 1 && parameters[positional[0]].kind == Kind::kIntList;
 }
 

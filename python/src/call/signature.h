@@ -68,6 +68,7 @@ struct Signature {
   bool is_method = false;
   bool takes_requires_grad = false;  // a factory: requires_grad= is added to the schema's arguments
   bool varargs_ints = false;         // zeros(2, 3) for zeros((2, 3))
+  int device_place = -1;             // of a factory whose device may be the default one
   size_t num_outputs = 0;            // written keyword arguments, which Python gives as out= together
   size_t first_output = 0;
 

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -211,6 +212,15 @@ Ref askTorchDispatch(PyObject* whom, OpOverloadObject* op, PyObject* types, cons
 
 void replaceByReturned(const PreparedSchema& schema, PyObject* returned, Stack* stack, What who) {
   const size_t n = schema.schema.arguments().size(), below = stack->size() - n;
+  if (std::all_of(schema.written.begin(), schema.written.end(), [](int place) { return place >= 0; }) &&
+      !schema.written.empty()) {
+    // In-place and out= operators have the arguments that they write as their results, whatever a handler returns.
+    Stack results;
+    for (const int place : schema.written) results.push_back((*stack)[below + static_cast<size_t>(place)]);
+    stack->resize(below);
+    stack->insert(stack->end(), results.begin(), results.end());
+    return;
+  }
   pushReturns(schema, returned, *stack, who);
   if (mayReturnArgument(schema, *stack, below)) [[unlikely]] {
     const Stack arguments(stack->begin() + static_cast<ptrdiff_t>(below),

@@ -87,6 +87,14 @@ PreparedSchema::PreparedSchema(const FunctionSchema& s)
     num_positional += a.kwarg_only ? 0 : 1;
     defaults.push_back(a.default_value ? defaultOf(a) : IValue());
   }
+  for (const Argument& r : schema.returns()) {
+    int place = -1;
+    if (r.is_write() && r.alias)
+      for (size_t i = 0; i < arguments.size() && place < 0; ++i)
+        if (arguments[i].is_write() && arguments[i].alias && arguments[i].alias->before_sets == r.alias->before_sets)
+          place = static_cast<int>(i);
+    written.push_back(place);
+  }
   signature.num_outputs = std::min<size_t>(signature.num_outputs, 1);
   signature.takes_requires_grad = signature.varargs_ints = false;
 }

@@ -35,7 +35,13 @@ PyObject* itemSize(PyObject* self, void*) {
   return PyLong_FromLongLong(isComplexType(t) ? complex : elementSize(t));
 }
 
+// Where pickle looks for the object by its name.
+PyObject* module(PyObject*, void*) { return PyUnicode_InternFromString("shunt"); }
+#define SHUNT_MODULE {"__module__", module, nullptr, nullptr, nullptr}
+
+PyGetSetDef constant_properties[] = {SHUNT_MODULE, {}};
 PyGetSetDef dtype_properties[] = {
+    SHUNT_MODULE,
     {"is_floating_point", isFloatingPoint, nullptr, "Whether it is one of real numbers with a point.", nullptr},
     {"is_complex", isComplex, nullptr, "Whether it is one of complex numbers, which no operator takes.", nullptr},
     {"is_signed", isSigned, nullptr, "Whether it has numbers below 0.", nullptr},
@@ -54,9 +60,9 @@ PyTypeObject constantType(const char* name, const char* doc, PyGetSetDef* proper
 }
 
 PyTypeObject DTypeType = constantType("shunt.dtype", "The type of a tensor's elements.", dtype_properties);
-PyTypeObject LayoutType = constantType("shunt.layout", "How a tensor's elements are stored.", nullptr);
-PyTypeObject MemoryFormatType =
-    constantType("shunt.memory_format", "In which order the dimensions of a dense tensor lie in memory.", nullptr);
+PyTypeObject LayoutType = constantType("shunt.layout", "How a tensor's elements are stored.", constant_properties);
+PyTypeObject MemoryFormatType = constantType(
+    "shunt.memory_format", "In which order the dimensions of a dense tensor lie in memory.", constant_properties);
 
 std::array<PyObject*, kNumScalarTypes> dtype_objects{};
 std::array<PyObject*, 4> layout_objects{};

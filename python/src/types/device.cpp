@@ -2,6 +2,7 @@
 
 #include "python/src/base/errors.h"
 #include "python/src/call/convert.h"
+#include "python/src/call/default_device.h"
 
 namespace shunt::python {
 
@@ -62,7 +63,24 @@ PyObject* reduce(PyObject* self, PyObject*) {
 PyGetSetDef properties[] = {{"type", getType, nullptr, "'cpu', 'meta', 'cuda', ...", nullptr},
                             {"index", getIndex, nullptr, "The device's number, or None.", nullptr},
                             {}};
-PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {}};
+// `with device:`
+PyObject* enter(PyObject* self, PyObject*) {
+  return guarded([&] {
+    enterDevice(self);
+    return Py_NewRef(self);
+  });
+}
+PyObject* exit(PyObject*, PyObject*) {
+  return guarded([&] {
+    exitDevice();
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr},
+                         {"__enter__", enter, METH_NOARGS, "New tensors whose device isn't named are on this one."},
+                         {"__exit__", exit, METH_VARARGS, nullptr},
+                         {}};
 
 PyTypeObject DeviceType_ = {
     .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "shunt.device",

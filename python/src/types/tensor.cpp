@@ -3,6 +3,7 @@
 #include "python/src/arrays/buffer.h"
 #include "python/src/arrays/dlpack.h"
 #include "python/src/arrays/factories.h"
+#include "python/src/arrays/numpy.h"
 #include "python/src/autograd/node_object.h"
 #include "python/src/autograd/traverse.h"
 #include "python/src/base/errors.h"
@@ -45,6 +46,7 @@ PyObject* newObject(PyTypeObject* type) {
   }
   new (&asObject(o)->tensor) Tensor();
   asObject(o)->dict = asObject(o)->weak_list = asObject(o)->backward_hooks = nullptr;
+  asObject(o)->collection = 0;
   return o;
 }
 
@@ -84,16 +86,18 @@ void freeParts(TensorObject* o) {
   Py_CLEAR(o->backward_hooks);
 }
 
-/// Attributes that a class names in __slots__.
-void clearSlots(PyTypeObject* type, PyObject* self) {
-  for (PyTypeObject* t = type; t != nullptr && t != &TensorBaseType; t = t->tp_base) {
+/// Calls f(PyObject**) for the attributes that classes name in __slots__, until it returns something else than 0.
+template <class F>
+int forSlots(PyObject* self, F&& f) {
+  for (PyTypeObject* t = Py_TYPE(self); t != nullptr && t != &TensorBaseType; t = t->tp_base) {
     if (t->tp_members == nullptr || !(t->tp_flags & Py_TPFLAGS_HEAPTYPE)) continue;
-    for (PyMemberDef* m = t->tp_members; m->name != nullptr; ++m) {
+    for (const PyMemberDef* m = t->tp_members; m->name != nullptr; ++m) {
       if (m->type != T_OBJECT_EX || (m->flags & READONLY) != 0) continue;
       auto** place = reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) + m->offset);
-      Py_CLEAR(*place);
+      if (const int status = f(place); status != 0) return status;
     }
   }
+  return 0;
 }
 
 // For shunt.Tensor and every class derived from it; the metaclass puts it there.
@@ -114,19 +118,56 @@ void dealloc(PyObject* self) {
   if (type->tp_finalize != nullptr && PyObject_CallFinalizerFromDealloc(self) < 0) return;
   if (PyObject_GC_IsTracked(self)) PyObject_GC_UnTrack(self);
   Py_TRASHCAN_BEGIN(self, dealloc) if (o->weak_list != nullptr) PyObject_ClearWeakRefs(self);
-  if (type != tensor_class) clearSlots(type, self);
+  if (type != tensor_class)
+    forSlots(self, [](PyObject** place) {
+      Py_CLEAR(*place);
+      return 0;
+    });
   freeParts(o);
   PyObject_GC_Del(self);
   Py_DECREF(type);
   Py_TRASHCAN_END
 }
 
+// Counts the collector's runs, from 1 on.
+uint32_t collection = 1;
+
+/// In gc.callbacks: (phase, info).
+PyObject* noteCollection(PyObject*, PyObject* const*, Py_ssize_t) {
+  ++collection;
+  Py_RETURN_NONE;
+}
+PyMethodDef note_collection = {
+    "_note_collection", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(noteCollection)), METH_FASTCALL, nullptr};
+
+void watchCollector() {
+  const Ref gc = owned(PyImport_ImportModule("gc"));
+  const Ref callbacks = owned(PyObject_GetAttrString(gc.get(), "callbacks"));
+  const Ref callback = owned(PyCFunction_New(&note_collection, nullptr));
+  checkStatus(PyList_Append(callbacks.get(), callback.get()));
+}
+
+/// See Note [One object for one tensor].
+bool isHidden(TensorObject* o) {
+  if (o->collection != collection) {
+    o->collection = collection;
+    o->is_shared = o->tensor.defined() && o->tensor.use_count() > 1;
+  }
+  return o->is_shared;
+}
+
 int traverse(PyObject* self, visitproc visit, void* arg) {
   TensorObject* o = asObject(self);
+  if ((Py_TYPE(self)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0) Py_VISIT(Py_TYPE(self));
   // What others have, too, shows nothing: Note [Circles through graphs] in autograd/traverse.h.
-  if (o->tensor.defined() && o->tensor.use_count() > 1) return 0;
+  if (isHidden(o)) return 0;
   Py_VISIT(o->dict);
   Py_VISIT(o->backward_hooks);
+  const int status = forSlots(self, [&](PyObject** place) {
+    Py_VISIT(*place);
+    return 0;
+  });
+  if (status != 0) return status;
   return o->tensor.defined() ? visitHistory(o->tensor, visit, arg) : 0;
 }
 
@@ -156,10 +197,11 @@ PyObject* newTensor(PyTypeObject* type, PyObject* arguments, PyObject* keywords)
 
 Py_hash_t hash(PyObject* self) { return _Py_HashPointer(self); }
 
-// The metaclass: classes derived from Tensor are freed as Tensor is.
+// The metaclass: classes derived from Tensor are freed, and seen by the collector, as Tensor is.
 int initClass(PyObject* cls, PyObject* arguments, PyObject* keywords) {
   if (PyType_Type.tp_init(cls, arguments, keywords) < 0) return -1;
   reinterpret_cast<PyTypeObject*>(cls)->tp_dealloc = dealloc;
+  reinterpret_cast<PyTypeObject*>(cls)->tp_traverse = traverse;
   return 0;
 }
 
@@ -239,8 +281,9 @@ Def* joined(std::initializer_list<const Def*> tables) {
 void addTensorType(PyObject* module) {
   TensorBaseType.tp_methods =
       // The first of a name counts.
-      joined<PyMethodDef>({tensor_conversion_methods, tensor_factory_methods, tensor_storage_methods, generated_methods,
-                           tensor_value_methods, tensor_metadata_methods, tensor_autograd_methods});
+      joined<PyMethodDef>({tensor_conversion_methods, tensor_factory_methods, tensor_storage_methods,
+                           tensor_numpy_methods, generated_methods, tensor_value_methods, tensor_metadata_methods,
+                           tensor_autograd_methods});
   TensorBaseType.tp_getset = joined<PyGetSetDef>({tensor_metadata_properties, tensor_autograd_properties});
   offerToTorchFunction(TensorBaseType, generated_methods);
   TensorMetaType.tp_base = &PyType_Type;
@@ -251,6 +294,7 @@ void addTensorType(PyObject* module) {
   addExchangeApi(&TensorBaseType);
   PyType_Modified(&TensorBaseType);
   set_foreign_objects({.release = releaseObject});
+  watchCollector();
   checkStatus(PyModule_AddObjectRef(module, "TensorBase", reinterpret_cast<PyObject*>(&TensorBaseType)));
   checkStatus(PyModule_AddObjectRef(module, "_TensorMeta", reinterpret_cast<PyObject*>(&TensorMetaType)));
 }

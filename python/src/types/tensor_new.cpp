@@ -1,5 +1,6 @@
 // Tensor(...) and what makes objects of classes derived from it.
 #include "python/src/base/errors.h"
+#include "python/src/dispatch/subclasses.h"
 #include "python/src/types/tensor.h"
 #include "python/src/types/tensor_methods.h"
 
@@ -23,19 +24,19 @@ PyObject* makeTensorOfClass(PyTypeObject* type, PyObject* arguments, PyObject* k
 namespace {
 
 /// _alias_of_class(tensor, cls): a new object of the class for the same elements, in the same graph.
-PyObject* aliasOfClass(PyObject*, PyObject* const* args, Py_ssize_t n) {
+PyObject* aliasOfClassFromPython(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     if (n != 2 || !isTensor(args[0]) || !PyType_Check(args[1]) ||
         !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(args[1]), &TensorBaseType))
       raise(PyExc_TypeError, "_alias_of_class(tensor, cls): expected a Tensor and a class derived from Tensor");
-    return wrapAs(reinterpret_cast<PyTypeObject*>(args[1]), tensorOf(args[0]).alias());
+    return aliasOfClass(reinterpret_cast<PyTypeObject*>(args[1]), tensorOf(args[0]));
   });
 }
 
 }  // namespace
 
 PyMethodDef tensor_class_functions[] = {
-    {"_alias_of_class", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(aliasOfClass)), METH_FASTCALL, nullptr},
+    {"_alias_of_class", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(aliasOfClassFromPython)), METH_FASTCALL, nullptr},
     {},
 };
 

@@ -13,5 +13,3 @@ from shunt.nn.modules.normalization import BatchNorm1d, BatchNorm2d, LayerNorm
 from shunt.nn.modules.pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d
 from shunt.nn.modules.rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from shunt.nn.modules.transformer import MultiheadAttention, TransformerEncoder, TransformerEncoderLayer
-
-__all__ = [name for name, value in globals().items() if isinstance(value, type)]
