@@ -30,9 +30,12 @@ globals().update(_legacy_types)
 __version__ = _C.__version__
 
 # What programs may take as shunt.<name> without an import of its own, and few use: modules, and names with their modules.
-_MODULES = frozenset(("_subclasses", "amp", "func", "jit", "library", "linalg", "nn", "optim", "overrides", "special", "utils"))
+_MODULES = frozenset(("_subclasses", "amp", "cuda", "func", "jit", "library", "linalg", "nn", "optim", "overrides",
+                      "serialization", "special", "utils"))
 _NAMES = {
+    "load": "shunt.serialization",
     "ops": "shunt._ops",
+    "save": "shunt.serialization",
     "stats": "shunt.jit",
     "explain": "shunt.jit",
     **dict.fromkeys(("autocast", "is_autocast_enabled", "is_autocast_cpu_enabled", "get_autocast_dtype",
@@ -43,8 +46,12 @@ _NAMES = {
 def __getattr__(name):
     import importlib
     if name in _MODULES:
-        return importlib.import_module(f"shunt.{name}")
-    if name in _NAMES:
+        try:
+            return importlib.import_module(f"shunt.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"shunt.{name}":
+                raise
+    elif name in _NAMES:
         value = globals()[name] = getattr(importlib.import_module(_NAMES[name]), name)
         return value
     from shunt._near_names import no_attribute

@@ -6,7 +6,7 @@ from shunt import _C
 def to_numpy(tensor, force):
     if force:
         tensor = tensor.detach().cpu()
-    elif tensor.requires_grad:
+    elif tensor.requires_grad and _C.is_grad_enabled():
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     elif not tensor.is_cpu:
         raise TypeError(f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy the "

@@ -5,8 +5,6 @@
     shunt.ops.mylib.custom(x)            # of shunt.library, or of C++
 """
 
-import types
-
 from shunt import _C
 from shunt._C import OpOverload, OpOverloadPacket
 
@@ -19,12 +17,12 @@ def _near(name, known):
     return f"; did you mean {', '.join(map(repr, found))}?" if found else ""
 
 
-class _OpNamespace(types.ModuleType):
+class _OpNamespace:
     """Operators of one namespace."""
 
     def __init__(self, name):
-        super().__init__(f"shunt.ops.{name}")
         self.name = name
+        self.__name__ = f"shunt.ops.{name}"
 
     def __getattr__(self, op_name):
         if op_name.startswith("__"):
@@ -48,11 +46,10 @@ class _OpNamespace(types.ModuleType):
         return iter(self._names())
 
 
-class _Ops(types.ModuleType):
-    __file__ = "_ops.py"
+class _Ops:
+    """Operators by namespace."""
 
     def __init__(self):
-        super().__init__("shunt.ops")
         self.loaded_libraries = set()
 
     def __getattr__(self, name):

@@ -13,8 +13,10 @@
 #include "python/src/call/entry.h"
 #include "python/src/compile/compiled.h"
 #include "python/src/dispatch/dispatch.h"
+#include "python/src/files/files.h"
 #include "python/src/func/calls.h"
 #include "python/src/types/constants.h"
+#include "python/src/types/cuda.h"
 #include "python/src/types/device.h"
 #include "python/src/types/generator.h"
 #include "python/src/types/settings.h"
@@ -49,7 +51,8 @@ PyMethodDef module_functions[] = {
 /// package.
 void addFunctions(PyObject* module) {
   for (const ModuleFunctions* m = generated_modules; m->name != nullptr; ++m) {
-    const auto* name = new std::string(std::string("shunt._C.") + m->name);  // by which functions are known as the package's
+    const auto* name =
+        new std::string(std::string("shunt._C.") + m->name);  // by which functions are known as the package's
     auto* definition = new PyModuleDef{.m_base = PyModuleDef_HEAD_INIT,
                                        .m_name = name->c_str(),
                                        .m_doc = "Operators of the dictionary as functions.",
@@ -61,9 +64,9 @@ void addFunctions(PyObject* module) {
 }
 
 void fill(PyObject* m) {
-  for (PyMethodDef* functions :
-       {module_functions, autograd_functions, recording_functions, factory_functions, dlpack_functions,
-        storage_functions, setting_functions, tensor_class_functions, tensor_value_functions})
+  for (PyMethodDef* functions : {module_functions, autograd_functions, recording_functions, factory_functions,
+                                 dlpack_functions, storage_functions, setting_functions, file_functions, cuda_functions,
+                                 tensor_class_functions, tensor_value_functions})
     checkStatus(PyModule_AddFunctions(m, functions));
   checkStatus(PyModule_AddStringConstant(m, "__version__", SHUNT_VERSION));
   addConstants(m);

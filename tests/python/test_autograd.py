@@ -495,3 +495,28 @@ def test_long_graphs_end_without_recursion():
     node = y.grad_fn
     del y
     assert node.name() == "AddBackward0"
+
+
+SAVING = """x * x; x.exp(); x**2; x.relu(); x[1]; x[lib.tensor([0, 1])]; lib.cat([x, x]); x.clamp(0, 1); x / 2; x.sum(0, True)
+x.reshape(3, 1) @ x.reshape(1, 3); lib.stack([x, x]); x.max(0)[0]; lib.where(x > 1, x, x); x.sigmoid(); x.prod()"""
+
+
+@pytest.mark.parametrize("text", [t.strip() for line in SAVING.splitlines() for t in line.split(";")])
+def test_saved_values(text):
+    def program(lib):
+        node = eval(text, {"lib": lib, "x": leaf(lib)}).grad_fn
+        # Sizes and strides, by which PyTorch's compiler knows them, are left out.
+        saved = {name: getattr(node, name) for name in dir(node) if name.startswith("_saved") and "_sym_" not in name}
+        saved = {name: value.detach() if isinstance(value, lib.Tensor) else value for name, value in saved.items()}
+        return {name: str(value).replace("shunt", "torch") for name, value in saved.items()}
+
+    same(program)
+
+
+def test_saved_values_are_freed_with_the_graph():
+    x = leaf(shunt)
+    y = x * x
+    assert y.grad_fn._saved_self is x
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.grad_fn._saved_self

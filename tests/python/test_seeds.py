@@ -15,7 +15,7 @@ RESULTS = {
     "s0_devices": r"cpu True\ncuda is an error: \w+\nmps is an error: \w+\n",
     "s0_modes": r"None\nAddBackward0 AddBackward0\nTrue\nTrue\n\(3, 4\) True\n",
     "s0_autograd_cuda": r"cuda is an error: True\n|cuda AddBackward0\n",
-    "s0_dump": r"(.*\n)*.*aten::add\.Tensor(.*\n)+.*CPU(.*\n)+.*AutogradCPU(.*\n)*",
+    "s0_dump": r"(.*\n)*name: aten::add\.Tensor\n(.+\n)*CPU: registered.*\n(.+\n)*Autograd: registered.*\n(.*\n)*",
     "s0_custom_operator": r"使用 CPU 实现\nTrue\n(使用 CUDA 实现\n)?",
     "s0_logging_mode": r"调用: randn(.*\n)+调用: add.*\n 输入形状: \[.*\(?\[?3, 4\]?\)?.*, 1\]\n 输出形状: .*3, 4.*\n"
                        r"调用: mul.*\n 输入形状: \[.*3, 4.*, 2\]\n 输出形状: .*3, 4.*\n",

@@ -148,23 +148,27 @@ def _check_fast(func, func_out, inputs, checked, eps, atol, rtol):
                                      f"numerical:{n}\nanalytical:{a}\n")
 
 
-def _check_undefined(func, inputs, checked):
-    """Backward of outputs that got no gradient gives None or zeros."""
-    def is_zero(g):
-        return g is None or bool((g == 0).all())
+def _check_zeros(outputs, checked):
+    """A gradient of zeros gives zeros."""
+    grads = grad(outputs, checked, tuple(shunt.zeros_like(o) for o in outputs), retain_graph=True, allow_unused=True)
+    if any(g is not None and bool((g != 0).any()) for g in grads):
+        raise GradcheckError("backward not multiplied by grad_output")
 
-    outputs = _differentiable(func(*inputs))
-    if not outputs:
-        raise GradcheckError("Expected at least one of the outputs to require gradients, "
-                             "but none of the outputs of the function do")
-    summed = [shunt.zeros_like(o) for o in outputs]
-    for grads in (summed,):
-        if not all(is_zero(g) for g in grad(outputs, checked, tuple(grads), allow_unused=True)):
-            raise GradcheckError("Expected backward function to handle undefined output grads. Please look at 'Notes "
-                                 "about "
-                                 "undefined output gradients' in the description of derivatives: a gradient of zeros "
-                                 "gives "
-                                 "gradients other than zero")
+
+def _check_undefined(outputs, checked):
+    """An output without gradient counts as one whose gradient is zeros."""
+    if len(outputs) < 2:
+        return
+    for k, output in enumerate(outputs):
+        seed = shunt.ones_like(output)
+        alone = grad((output,), checked, (seed,), retain_graph=True, allow_unused=True)
+        seeds = tuple(seed if i == k else shunt.zeros_like(o) for i, o in enumerate(outputs))
+        beside_zeros = grad(outputs, checked, seeds, retain_graph=True, allow_unused=True)
+        for a, b, t in zip(alone, beside_zeros, checked):
+            a, b = (shunt.zeros_like(t) if g is None else g for g in (a, b))
+            if not shunt.allclose(a, b, equal_nan=True):
+                raise GradcheckError("Expected backward function to handle undefined output grads: with a gradient of "
+                                     f"output {k} alone it gives others than with zeros for the rest")
 
 
 def _run(func, inputs, eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode):
@@ -181,15 +185,14 @@ def _run(func, inputs, eps, atol, rtol, nondet_tol, check_undefined_grad, check_
                         raise GradcheckError("Numerical gradient for function expected to be zero")
             return
         if any(o.is_sparse for o in outputs):
-            raise ValueError("Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) "
-                             "on the "
-                             "output of fn for gradcheck.")
+            raise ValueError("Sparse output is not supported at gradcheck yet. Call to_dense() in the function")
         if fast_mode:
             _check_fast(func, func_out, inputs, checked, eps, atol, rtol)
         else:
             _check_slow(func, func_out, inputs, checked, eps, atol, rtol, nondet_tol)
+        _check_zeros(outputs, checked)
         if check_undefined_grad:
-            _check_undefined(func, inputs, checked)
+            _check_undefined(outputs, checked)
         if check_grad_dtypes:
             grads = grad(outputs, checked, tuple(shunt.ones_like(o) for o in outputs), allow_unused=True)
             if any(g is not None and g.dtype != t.dtype for g, t in zip(grads, checked)):
@@ -209,7 +212,7 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
         atol, rtol: tolerances of the comparison.
         raise_exception: False: returns False instead of raising.
         nondet_tol: how far two backwards of the same may differ.
-        check_undefined_grad: whether a gradient of zeros has to give zeros.
+        check_undefined_grad: whether outputs without gradient have to count as those with a gradient of zeros.
         check_grad_dtypes: whether the gradients' dtypes have to be the inputs'.
         fast_mode: one random projection of the Jacobian instead of all of it.
         check_batched_grad, check_forward_ad, check_batched_forward_grad: NotImplementedError where True.

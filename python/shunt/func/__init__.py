@@ -6,11 +6,12 @@ They take and return nested containers of tensors (shunt.utils._pytree) and nest
 tensors that are good until it returns.
 """
 
+from shunt._functionalize import functionalize
 from shunt.func._grad import grad, grad_and_value, vjp
 from shunt.func._jacobian import hessian, jacfwd, jacrev, jvp, linearize
 from shunt.func._modules import functional_call, stack_module_state
 from shunt.func._vmap import vmap
 
 __all__ = [
-    "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "stack_module_state", "vjp", "vmap",
+    "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "stack_module_state", "vjp", "vmap",
 ]

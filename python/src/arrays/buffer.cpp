@@ -49,7 +49,7 @@ const char* formatOf(ScalarType t) {
 [[noreturn]] void refuse(const std::string& why) { raise(PyExc_BufferError, why); }
 
 void checkExport(const Tensor& t, const char* format) {
-  if (t.requires_grad()) refuse("Can't export a tensor that requires grad as a buffer: use tensor.detach()");
+  if (t.requires_grad() && GradMode::is_enabled()) refuse("Can't export a tensor that requires grad as a buffer: use tensor.detach()");
   if (const char* why = whyNoData(t)) refuse(std::string("there is no memory to export of ") + why);
   if (!t.is_cpu()) refuse("only memory of the CPU can be exported as a buffer: the tensor is on " + t.device().str());
   if (format == nullptr) refuse(std::string("no buffer has elements of ") + dtypeName(t.scalar_type()));

@@ -2,6 +2,7 @@
 
 #include "python/src/autograd/function_node.h"
 #include "python/src/autograd/hooks.h"
+#include "python/src/autograd/saved_attributes.h"
 #include "python/src/base/errors.h"
 #include "python/src/types/constants.h"
 #include "python/src/types/size.h"
@@ -92,7 +93,8 @@ PyTypeObject* classOf(const Node& node) {
       {Py_tp_clear, reinterpret_cast<void*>(clear)},
       {Py_tp_doc, const_cast<char*>(doc.c_str())},
   };
-  if (is_leaf) slots.push_back({Py_tp_getset, leaf_properties});
+  if (PyGetSetDef* getters = is_leaf ? leaf_properties : savedAttributesOf(node))
+    slots.push_back({Py_tp_getset, getters});
   slots.push_back({0, nullptr});
   // Python keeps pointers to both. Without a module it warns; with one the name would show it.
   auto* const kept_name = new std::string("builtins." + name);

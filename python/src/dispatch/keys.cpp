@@ -111,8 +111,9 @@ OperatorHandle operatorNamed(PyObject* o) {
   return Dispatcher::singleton().findSchemaOrThrow(name.name.c_str(), name.overload_name.c_str());
 }
 
-/// f of the operator of that name; of "aten::add" without overload, where there is no such operator, all overloads'.
-template <auto describe>
+/// f of the operator of that name; of "aten::add" without overload, where there is no such operator, whole(f) of each
+/// overload.
+template <auto describe, auto whole>
 PyObject* describeOperators(PyObject*, PyObject* o) {
   return guarded([&] {
     const OperatorName name = nameFrom(o);
@@ -123,13 +124,15 @@ PyObject* describeOperators(PyObject*, PyObject* o) {
     } else {
       for (const OperatorName& each : dispatcher.getAllOpNames())
         if (each.name == name.name && name.overload_name.empty())
-          text += (text.empty() ? "" : "\n") + describe(*dispatcher.findOp(each));
+          text += (text.empty() ? "" : "\n") + whole(*dispatcher.findOp(each));
     }
     return PyUnicode_FromString(text.c_str());
   });
 }
 constexpr auto dumpState = [](const OperatorHandle& op) { return op.dumpState(); };
 constexpr auto dumpTable = [](const OperatorHandle& op) { return op.dumpComputedTable(); };
+// Who looks at a name wants to see what each key does.
+constexpr auto dumpAll = [](const OperatorHandle& op) { return op.dumpState() + op.dumpComputedTable(); };
 
 template <class List>
 PyObject* nameList(const List& list) {
@@ -258,11 +261,11 @@ PyObject* include(PyObject*, PyObject* arguments) {
 }
 
 PyMethodDef functions[] = {
-    {"_dispatch_dump", describeOperators<dumpState>, METH_O,
+    {"_dispatch_dump", describeOperators<dumpState, dumpAll>, METH_O,
      "_dispatch_dump(name) -> str\n\nWhat is registered for an operator: its schema, and each kernel with its place. "
      "Of a "
-     "name without overload, for all overloads."},
-    {"_dispatch_dump_table", describeOperators<dumpTable>, METH_O,
+     "name without overload: of each overload, with the table that follows from it."},
+    {"_dispatch_dump_table", describeOperators<dumpTable, dumpTable>, METH_O,
      "_dispatch_dump_table(name) -> str\n\nWhich kernel each dispatch key of an operator leads to, and why."},
     {"_dispatch_get_all_op_names", allNames, METH_NOARGS, "_dispatch_get_all_op_names() -> list of str"},
     {"_dispatch_get_registrations_for_dispatch_key", registrationsFor, METH_O,

@@ -50,7 +50,7 @@ def flat(value):
 
 def assert_close(found, expected, what):
     assert tuple(found.shape) == tuple(expected.shape), what
-    np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=2e-5, atol=2e-5, err_msg=what)
+    np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-9, atol=1e-9, err_msg=what)
 
 
 def refusal_of(constructor):
@@ -62,7 +62,7 @@ def refusal_of(constructor):
 
 
 def inputs_of(info, training):
-    return info.module_inputs_func(info, device="cpu", dtype=torch.float32, requires_grad=True, training=training)
+    return info.module_inputs_func(info, device="cpu", dtype=torch.float64, requires_grad=True, training=training)
 
 
 def compare(info, sample, training):
@@ -70,8 +70,8 @@ def compare(info, sample, training):
     if call is None or refusal_of(constructor) is not None:
         return False
     torch.manual_seed(0)
-    theirs = info.module_cls(*constructor.args, **constructor.kwargs).train(training)
-    ours = getattr(shunt.nn, info.module_cls.__name__)(*convert(constructor.args), **convert(constructor.kwargs)).train(training)
+    theirs = info.module_cls(*constructor.args, **constructor.kwargs).double().train(training)
+    ours = getattr(shunt.nn, info.module_cls.__name__)(*convert(constructor.args), **convert(constructor.kwargs)).double().train(training)
     assert [name for name, _ in ours.named_parameters()] == [name for name, _ in theirs.named_parameters()]
     ours.load_state_dict({name: convert(value) for name, value in theirs.state_dict().items()})
     arguments = convert(call.args), convert(call.kwargs)
@@ -84,7 +84,7 @@ def compare(info, sample, training):
     differentiable = [(a, b) for a, b in pairs if b.requires_grad]
     if differentiable:
         sum(b.sin().sum() for _, b in differentiable).backward()
-        sum((a.sin().sum() for a, _ in differentiable), start=shunt.zeros(())).backward()
+        sum((a.sin().sum() for a, _ in differentiable), start=shunt.zeros((), dtype=shunt.float64)).backward()
         for (name, p), (_, q) in zip(ours.named_parameters(), theirs.named_parameters()):
             assert (p.grad is None) == (q.grad is None), name
             if q.grad is not None:

@@ -20,6 +20,7 @@ void emitAll(const Dictionary& dictionary, const Derivatives& derivatives, const
   emitAutocast(rules, out, registrations);
   emitBatching(batching, out);
   emitPython(dictionary, docs, out);
+  emitPythonSaved(derivatives, out);
   emitPythonStubs(dictionary, docs, out);
   emitRegistrations(dictionary, out, registrations);
 }

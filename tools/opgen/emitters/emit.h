@@ -46,6 +46,8 @@ void emitBatching(const BatchRules& rules, const Output& out);
 void emitRegistrations(const Dictionary& dictionary, const Output& out, const Registrations& registrations);
 /// generated/python/table.cpp, invoke_N.cpp
 void emitPython(const Dictionary& dictionary, const Docs& docs, const Output& out);
+/// generated/python/saved.cpp
+void emitPythonSaved(const Derivatives& derivatives, const Output& out);
 
 /// python/_operators.pyi
 void emitPythonStubs(const Dictionary& dictionary, const Docs& docs, const Output& out);

@@ -1,0 +1,112 @@
+"""Reads archives that torch.save has written, without running anything that they name."""
+
+import pickle
+import sys
+import zipfile
+from collections import OrderedDict
+
+from shunt import _C
+from shunt.serialization._names import DTYPES, STORAGES
+
+UnpicklingError = pickle.UnpicklingError
+
+
+def _rebuild_tensor(storage, offset, size, stride, requires_grad=False, hooks=None, metadata=None):
+    data, dtype = storage
+    length = data.numel() // dtype.itemsize
+    size, stride = tuple(map(int, size)), tuple(map(int, stride))
+    last = offset + sum((n - 1) * step for n, step in zip(size, stride))
+    if len(size) != len(stride) or offset < 0 or any(n < 0 for n in size) or any(s < 0 for s in stride):
+        raise RuntimeError(f"load(): a tensor of sizes {size}, strides {stride} and offset {offset} is none")
+    if 0 not in size and last >= length:
+        raise RuntimeError(f"load(): a tensor of sizes {size} and strides {stride} needs {last + 1} elements of a storage that has {length}")
+    tensor = data[:length * dtype.itemsize].view(dtype).as_strided(size, stride, offset)
+    return tensor.detach().requires_grad_(bool(requires_grad))
+
+
+def _rebuild_parameter(data, requires_grad, hooks=None):
+    from shunt.nn import Parameter
+    return Parameter(data, requires_grad)
+
+
+class _StorageKind:
+    """A storage's class in an archive: its dtype."""
+
+    def __init__(self, dtype):
+        self.dtype = dtype
+
+
+#: What an archive may name. Everything else is refused.
+_ALLOWED = {
+    ("collections", "OrderedDict"): OrderedDict,
+    ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor,
+    ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
+    ("torch", "Size"): _C.Size,
+    ("torch", "device"): _C.device,
+    ("builtins", "set"): set, ("__builtin__", "set"): set,
+    ("builtins", "frozenset"): frozenset, ("__builtin__", "frozenset"): frozenset,
+    ("builtins", "complex"): complex, ("__builtin__", "complex"): complex,
+    ("builtins", "bytearray"): bytearray, ("__builtin__", "bytearray"): bytearray,
+    ("_codecs", "encode"): lambda text, encoding: text.encode("latin1") if encoding == "latin1" else _refuse("_codecs.encode"),
+    **{("torch", name): _StorageKind(dtype) for name, dtype in STORAGES.items()},
+    **{("torch", name): dtype for name, dtype in DTYPES.items()},
+}
+
+
+def _refuse(name):
+    raise UnpicklingError(f"load(): the file asks for {name}, and only tensors, numbers, texts and containers of them are allowed")
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file, archive, prefix):
+        super().__init__(file)
+        self._archive, self._prefix, self._storages = archive, prefix, {}
+
+    def find_class(self, module, name):
+        found = _ALLOWED.get((module, name))
+        return _refuse(f"{module}.{name}") if found is None else found
+
+    def persistent_load(self, identity):
+        if not (isinstance(identity, tuple) and len(identity) == 5 and identity[0] == "storage"
+                and isinstance(identity[1], _StorageKind)):
+            _refuse(f"an object by {identity!r}")
+        _, kind, key, _, count = identity
+        if key not in self._storages:
+            self._storages[key] = self._read(key)
+        data = self._storages[key]
+        if data.numel() < int(count) * kind.dtype.itemsize:
+            raise RuntimeError(f"load(): storage {key} has {data.numel()} bytes, and {int(count) * kind.dtype.itemsize} are asked for")
+        return data, kind.dtype
+
+    def _read(self, key):
+        from shunt import empty, frombuffer
+        data = bytearray(self._archive.read(f"{self._prefix}data/{key}"))
+        return frombuffer(data, dtype=_C.uint8) if data else empty(0, dtype=_C.uint8)
+
+
+def load_archive(f):
+    """The object in the archive at a path, or in an open file."""
+    name = f if isinstance(f, str) else "the file"
+    try:
+        archive = zipfile.ZipFile(f)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"load(): there is no file {f}") from None
+    except (zipfile.BadZipFile, OSError) as error:
+        raise RuntimeError(f"load(): {name} is no archive that torch.save writes since 1.6 ({error})") from None
+    with archive:
+        places = [entry for entry in archive.namelist() if entry.endswith("data.pkl") and entry.count("/") <= 1]
+        if len(places) != 1:
+            raise RuntimeError(f"load(): {name} is a zip file without data.pkl, so no archive of torch.save")
+        prefix = places[0][:-len("data.pkl")]
+        if prefix + "constants.pkl" in archive.namelist():
+            raise RuntimeError(f"load(): {name} is a TorchScript program; only state can be loaded")
+        order = archive.read(prefix + "byteorder").decode() if prefix + "byteorder" in archive.namelist() else "little"
+        if order != sys.byteorder:
+            raise RuntimeError(f"load(): {name} was written on a {order}-endian machine")
+        try:
+            with archive.open(places[0]) as data:
+                return _Unpickler(data, archive, prefix).load()
+        except (UnpicklingError, RuntimeError, MemoryError):
+            raise
+        except Exception as error:  # what a damaged pickle may end in is not one kind
+            raise RuntimeError(f"load(): {name} is damaged: {type(error).__name__}: {error}") from error

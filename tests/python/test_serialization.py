@@ -1,0 +1,177 @@
+"""save and load: files of Shunt's, of PyTorch's and of NumPy's; what a hostile file can do."""
+
+import io
+import pickle
+import zipfile
+from collections import OrderedDict
+
+import pytest
+
+import shunt
+
+
+def everything():
+    base = shunt.arange(6.0)
+    return {
+        "weights": OrderedDict(a=shunt.randn(2, 3), b=shunt.tensor([1, 2], dtype=shunt.int64)),
+        "list": [shunt.ones(2, dtype=shunt.bfloat16), 1, 2.5, None, "text", (True, b"bytes")],
+        "strided": base.view(2, 3).t(), "shared": base[2:], "empty": shunt.empty(0, 3), "scalar": shunt.tensor(3.0),
+        "mask": shunt.tensor([True, False]), "dtype": shunt.float64, "size": shunt.Size([1, 2]), "set": {1, 2},
+        "parameter": shunt.nn.Parameter(shunt.ones(2)), "device": shunt.device("cpu"),
+    }
+
+
+def assert_same(a, b):
+    if isinstance(a, shunt.Tensor):
+        assert a.dtype is b.dtype and a.shape == b.shape and a.stride() == b.stride() and a.tolist() == b.tolist()
+        assert type(a) is type(b) and a.requires_grad == b.requires_grad
+    elif isinstance(a, dict):
+        assert list(a) == list(b) and type(a) is type(b)
+        for key in a:
+            assert_same(a[key], b[key])
+    elif isinstance(a, (list, tuple)):
+        assert type(a) is type(b) and len(a) == len(b)
+        for x, y in zip(a, b):
+            assert_same(x, y)
+    else:
+        assert a == b and type(a) is type(b)
+
+
+def test_everything_comes_back(tmp_path):
+    saved = everything()
+    shunt.save(saved, tmp_path / "all.pt")
+    assert_same(saved, shunt.load(tmp_path / "all.pt"))
+    buffer = io.BytesIO()
+    shunt.save(saved, buffer)
+    buffer.seek(0)
+    assert_same(saved, shunt.load(buffer))
+
+
+def test_tensors_that_share_memory_share_it_again(tmp_path):
+    base = shunt.zeros(4)
+    shunt.save([base, base[1:]], tmp_path / "shared.pt")
+    a, b = shunt.load(tmp_path / "shared.pt")
+    b.fill_(5)
+    assert a.tolist() == [0.0, 5.0, 5.0, 5.0]
+
+
+@pytest.mark.parametrize("suffix", ["safetensors", "npz"])
+def test_other_kinds_of_files(tmp_path, suffix):
+    state = shunt.nn.Linear(3, 2).state_dict()
+    path = str(tmp_path / f"state.{suffix}")
+    shunt.save(state, path)
+    loaded = shunt.load(path)
+    assert {name: t.tolist() for name, t in loaded.items()} == {name: t.tolist() for name, t in state.items()}
+    with pytest.raises(TypeError, match="'x' must be Tensor"):
+        shunt.save({"x": 1}, path)
+    with pytest.raises(TypeError, match="dict of tensors"):
+        shunt.save([shunt.ones(1)], path)
+
+
+def test_a_training_goes_on(tmp_path):
+    def make():
+        shunt.manual_seed(3)
+        model = shunt.nn.Sequential(shunt.nn.Linear(4, 8), shunt.nn.Tanh(), shunt.nn.Linear(8, 1))
+        return model, shunt.optim.Adam(model.parameters(), lr=0.01)
+
+    def train(model, optimizer, steps):
+        x = shunt.linspace(-1, 1, 32).view(8, 4)
+        for _ in range(steps):
+            optimizer.zero_grad()
+            (model(x) ** 2).mean().backward()
+            optimizer.step()
+
+    whole, first = make(), make()
+    train(*whole, 10)
+    train(*first, 5)
+    shunt.save({"model": first[0].state_dict(), "optimizer": first[1].state_dict()}, tmp_path / "checkpoint.pt")
+    second = make()
+    saved = shunt.load(tmp_path / "checkpoint.pt")
+    second[0].load_state_dict(saved["model"])
+    second[1].load_state_dict(saved["optimizer"])
+    train(*second, 5)
+    for p, q in zip(whole[0].parameters(), second[0].parameters()):
+        assert p.tolist() == q.tolist()
+
+
+class Harmless:
+    pass
+
+
+def test_what_cant_be_saved():
+    with pytest.raises(TypeError, match=r"class .*Harmless can't be saved"):
+        shunt.save({"x": Harmless()}, io.BytesIO())
+    with pytest.raises(TypeError, match="meta"):
+        shunt.save(shunt.empty(2, device="meta"), io.BytesIO())
+
+
+def test_a_failed_save_leaves_the_file(tmp_path):
+    path = tmp_path / "state.pt"
+    shunt.save({"x": 1}, path)
+    with pytest.raises(TypeError):
+        shunt.save({"x": Harmless()}, path)
+    assert shunt.load(path) == {"x": 1}
+    assert [p.name for p in tmp_path.iterdir()] == ["state.pt"]
+    with pytest.raises(RuntimeError, match="can't write"):
+        shunt.save({}, str(tmp_path / "no" / "such" / "folder.pt"))
+
+
+def archive_of(data, **entries):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("archive/data.pkl", data)
+        for name, value in entries.items():
+            archive.writestr("archive/" + name.replace("__", "/"), value)
+    buffer.seek(0)
+    return buffer
+
+
+class Evil:
+    def __reduce__(self):
+        return eval, ("open('/tmp/shunt_evil', 'w')",)
+
+
+@pytest.mark.parametrize("data", [pickle.dumps(Evil(), 2), pickle.dumps({"x": [Evil()]}, 4), b"cos\nsystem\n(S'true'\ntR.",
+                                  b"cshunt\nload\n(S'x'\ntR.", b"c__builtin__\neval\n(S'1'\ntR."])
+def test_nothing_of_a_file_is_run(data):
+    with pytest.raises(shunt.serialization.UnpicklingError, match="the file asks for"):
+        shunt.load(archive_of(data))
+
+
+STORAGE = b"((S'storage'\nctorch\nFloatStorage\nS'0'\nS'cpu'\nI%d\ntQ"
+
+
+def tensor_of(count, offset, size, stride):
+    return (b"ctorch._utils\n_rebuild_tensor_v2\n" + STORAGE % count + f"I{offset}\n(I{size}\nt(I{stride}\nt".encode()
+            + b"I00\nccollections\nOrderedDict\n)RtR.")
+
+
+@pytest.mark.parametrize("data, bytes_", [
+    (tensor_of(4, 0, 100, 1), b"\0" * 16), (tensor_of(4, 3, 2, 1), b"\0" * 16), (tensor_of(4, -1, 2, 1), b"\0" * 16),
+    (tensor_of(4, 0, 2, -1), b"\0" * 16), (tensor_of(4, 0, -1, 1), b"\0" * 16), (tensor_of(400, 0, 1, 1), b"\0" * 16),
+    (tensor_of(4, 0, 2**40, 2**40), b"\0" * 16),
+])
+def test_a_tensor_reaches_no_memory_of_others(data, bytes_):
+    with pytest.raises(RuntimeError):
+        shunt.load(archive_of(data, data__0=bytes_))
+    assert shunt.load(archive_of(tensor_of(4, 1, 3, 1), data__0=b"\0" * 16)).tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04" + b"\0" * 40])
+def test_damaged_files(tmp_path, content):
+    path = tmp_path / "damaged.pt"
+    path.write_bytes(content)
+    with pytest.raises(RuntimeError, match="no archive"):
+        shunt.load(path)
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        shunt.load(tmp_path / "missing.pt")
+    for data in (b"", b"(", pickle.dumps([1, 2, 3])[:-2]):
+        with pytest.raises((RuntimeError, shunt.serialization.UnpicklingError)):
+            shunt.load(archive_of(data))
+
+
+def test_settings_that_are_refused(tmp_path):
+    with pytest.raises(NotImplementedError, match="weights_only=False"):
+        shunt.load(tmp_path / "x", weights_only=False)
+    with pytest.raises(NotImplementedError, match="map_location"):
+        shunt.load(tmp_path / "x", map_location="cuda")
