@@ -1,7 +1,7 @@
 // Everything that a program needs: tensors, operators, autograd, modes and subclasses, transforms, graphs, compiled
 // functions, registration, operators from functors, libraries and backends that are loaded, the compiler's reports.
 // It leaves out what few programs call: plans over memory of other libraries; parts that Shunt's libraries share:
-//   autograd     accumulate_grad, as_strided_backward, graph_tensor
+//   autograd     accumulate_grad, as_strided_backward, current_run, graph_tensor
 //   compile      host_plan
 //   core         annotate, environment, file_size_signal, fork, isa, missed_call, stand_in, thread_signals, wrap_dim
 //   elementwise  cast_loop, layer_norm, matrix_product, mse_loss, nll_loss, recorded_loop, reduction, row_loop
@@ -9,13 +9,16 @@
 //   tensor       expand_utils, memory_overlap, wrapper_kind
 #pragma once
 
+#include <shunt/autograd/anomaly_mode.h>
 #include <shunt/autograd/autograd.h>
 #include <shunt/autograd/gradcheck.h>
 #include <shunt/autograd/not_implemented.h>
+#include <shunt/autograd/saved_tensor_hooks.h>
 #include <shunt/backend.h>
 #include <shunt/compile/compile.h>
 #include <shunt/core/dict.h>
 #include <shunt/core/dispatcher.h>
+#include <shunt/core/interrupt.h>
 #include <shunt/core/library.h>
 #include <shunt/core/list.h>
 #include <shunt/core/load_library.h>
@@ -27,6 +30,7 @@
 #include <shunt/elementwise/library.h>
 #include <shunt/files/files.h>
 #include <shunt/interpose/dispatch_mode.h>
+#include <shunt/interpose/kernel_class.h>
 #include <shunt/interpose/tensor_subclass.h>
 #include <shunt/jit/budget.h>
 #include <shunt/jit/cache.h>

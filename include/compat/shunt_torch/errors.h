@@ -1,4 +1,4 @@
-// The kind of errors that PyTorch tells apart and Shunt itself doesn't, and what its macros of checks throw with.
+// What the macros of PyTorch's checks throw with.
 #pragma once
 
 #include <shunt/core/error.h>
@@ -7,11 +7,6 @@
 #include <string>
 
 namespace shunt {
-
-class SHUNT_API LinAlgError : public Error {
- public:
-  using Error::Error;
-};
 
 namespace detail {
 

@@ -5,6 +5,8 @@
 // while no other uses it.
 #pragma once
 
+#include <shunt/core/macros.h>
+
 #include <algorithm>
 #include <functional>
 #include <memory>

@@ -52,6 +52,12 @@ class SHUNT_API ValueError : public Error {
   using Error::Error;
 };
 
+/// A matrix for which there is no result: it is singular, or no factorisation converges (PyTorch's LinAlgError).
+class SHUNT_API LinAlgError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// The operator exists but has no kernel for the call's keys, or a feature has no implementation here.
 class SHUNT_API NotImplementedError : public Error {
  public:
