@@ -17,7 +17,7 @@ def everything():
         "list": [shunt.ones(2, dtype=shunt.bfloat16), 1, 2.5, None, "text", (True, b"bytes")],
         "strided": base.view(2, 3).t(), "shared": base[2:], "empty": shunt.empty(0, 3), "scalar": shunt.tensor(3.0),
         "mask": shunt.tensor([True, False]), "dtype": shunt.float64, "size": shunt.Size([1, 2]), "set": {1, 2},
-        "parameter": shunt.nn.Parameter(shunt.ones(2)), "device": shunt.device("cpu"),
+        "parameter": shunt.nn.Parameter(shunt.ones(2)), "recorded": shunt.ones(2, requires_grad=True), "device": shunt.device("cpu"),
     }
 
 
@@ -136,6 +136,23 @@ class Evil:
 def test_nothing_of_a_file_is_run(data):
     with pytest.raises(shunt.serialization.UnpicklingError, match="the file asks for"):
         shunt.load(archive_of(data))
+
+
+@pytest.mark.parametrize("data", [b"ctorch\nFloatStorage\n}S'dtype'\nctorch\nint32\nsb.", b"ctorch._utils\n_rebuild_tensor_v2\n}S'__defaults__'\n)sb."])
+def test_a_file_changes_nothing_for_others(data):
+    with pytest.raises(shunt.serialization.UnpicklingError, match="a state for an object"):
+        shunt.load(archive_of(data))
+    assert shunt.load(archive_of(tensor_of(4, 1, 3, 1), data__0=b"\0" * 16)).dtype is shunt.float32
+
+
+def test_a_bomb_is_refused():
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data.pkl", tensor_of(4, 1, 3, 1), zipfile.ZIP_STORED)
+        archive.writestr("archive/data/0", b"\0" * 10**7)
+    buffer.seek(0)
+    with pytest.raises(RuntimeError, match="compressed"):
+        shunt.load(buffer)
 
 
 STORAGE = b"((S'storage'\nctorch\nFloatStorage\nS'0'\nS'cpu'\nI%d\ntQ"

@@ -1,7 +1,7 @@
 // HookList: hooks in the order of their registration, each with a number by which it is removed.
 //
 // A hook may add and remove hooks of the list that is running it, itself included: the list keeps a hook's function
-// alive while it runs, and an added one runs after those before it. Otherwise as a std::vector: one thread changes it
+// alive while it runs, and an added one runs from the next time on. Otherwise as a std::vector: one thread changes it
 // while no other uses it.
 #pragma once
 
@@ -31,12 +31,13 @@ class HookList {
   bool empty() const { return hooks_.empty(); }
   size_t size() const { return hooks_.size(); }
 
-  /// Calls `visit(hook, id)` for each.
+  /// Calls `visit(hook, id)` for each that is there at the beginning and still is when its turn comes.
   template <class Visit>
   void forEach(const Visit& visit) const {
+    const unsigned end = next_;
     for (unsigned next = 0;;) {
       const auto at = from(next);
-      if (at == hooks_.end()) return;
+      if (at == hooks_.end() || at->id >= end) return;
       const Entry held = *at;
       next = held.id + 1;
       visit(*held.function, held.id);

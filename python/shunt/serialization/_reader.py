@@ -46,7 +46,6 @@ _ALLOWED = {
     ("builtins", "set"): set, ("__builtin__", "set"): set,
     ("builtins", "frozenset"): frozenset, ("__builtin__", "frozenset"): frozenset,
     ("builtins", "complex"): complex, ("__builtin__", "complex"): complex,
-    ("builtins", "bytearray"): bytearray, ("__builtin__", "bytearray"): bytearray,
     ("_codecs", "encode"): lambda text, encoding: text.encode("latin1") if encoding == "latin1" else _refuse("_codecs.encode"),
     **{("torch", name): _StorageKind(dtype) for name, dtype in STORAGES.items()},
     **{("torch", name): dtype for name, dtype in DTYPES.items()},
@@ -57,7 +56,21 @@ def _refuse(name):
     raise UnpicklingError(f"load(): the file asks for {name}, and only tensors, numbers, texts and containers of them are allowed")
 
 
-class _Unpickler(pickle.Unpickler):
+class _Unpickler(pickle._Unpickler):
+    """The unpickler that is written in Python, whose opcodes can be limited. A state, by which a file could change what other
+    files get, is for ordered dictionaries alone: a state_dict has its versions there."""
+
+    dispatch = dict(pickle._Unpickler.dispatch)
+
+    def load_build(self):
+        state, target = self.stack[-1], self.stack[-2]
+        if type(target) is not OrderedDict or not isinstance(state, dict):
+            _refuse(f"a state for an object of class {type(target).__name__}")
+        self.stack.pop()
+        target.__dict__.update(state)
+
+    dispatch[pickle.BUILD[0]] = load_build
+
     def __init__(self, file, archive, prefix):
         super().__init__(file)
         self._archive, self._prefix, self._storages = archive, prefix, {}
@@ -80,7 +93,11 @@ class _Unpickler(pickle.Unpickler):
 
     def _read(self, key):
         from shunt import empty, frombuffer
-        data = bytearray(self._archive.read(f"{self._prefix}data/{key}"))
+        name = f"{self._prefix}data/{key}"
+        # torch.save compresses nothing, so a file holds as many bytes as it makes a program take.
+        if self._archive.getinfo(name).compress_type != zipfile.ZIP_STORED:
+            raise RuntimeError(f"load(): storage {key} is compressed, as torch.save writes none")
+        data = bytearray(self._archive.read(name))
         return frombuffer(data, dtype=_C.uint8) if data else empty(0, dtype=_C.uint8)
 
 
@@ -104,6 +121,8 @@ def load_archive(f):
         if order != sys.byteorder:
             raise RuntimeError(f"load(): {name} was written on a {order}-endian machine")
         try:
+            if archive.getinfo(places[0]).compress_type != zipfile.ZIP_STORED:
+                raise RuntimeError(f"load(): {name}'s data.pkl is compressed, as torch.save writes none")
             with archive.open(places[0]) as data:
                 return _Unpickler(data, archive, prefix).load()
         except (UnpicklingError, RuntimeError, MemoryError):

@@ -68,6 +68,7 @@ class _Pickler(pickle._Pickler):
                         "state_dict() can")
 
     def _tensor(self, tensor):
+        requires_grad = tensor.requires_grad
         tensor = tensor.detach()
         if not tensor.is_cpu:
             raise TypeError(f"save(): a tensor on {tensor.device} has no elements to save; copy it to the CPU")
@@ -77,7 +78,7 @@ class _Pickler(pickle._Pickler):
         kind = _named("torch", STORAGE_OF[tensor.dtype])
         identity = ("storage", kind, number, "cpu", storage.nbytes() // tensor.itemsize)
         return (_named("torch._utils", "_rebuild_tensor_v2"),
-                (_Storage(identity), tensor.storage_offset(), tuple(tensor.size()), tensor.stride(), False, OrderedDict()))
+                (_Storage(identity), tensor.storage_offset(), tuple(tensor.size()), tensor.stride(), requires_grad, OrderedDict()))
 
 
 _globals = {}

@@ -81,10 +81,11 @@ PyObject* getRetainsGrad(PyObject* self, void*) {
 PyObject* requiresGrad(PyObject* self, PyObject* arguments, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const char* names[] = {"requires_grad", nullptr};
-    int on = 1;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|p:requires_grad_", const_cast<char**>(names), &on))
+    PyObject* on = Py_True;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|O!:requires_grad_", const_cast<char**>(names), &PyBool_Type,
+                                     &on))
       return nullptr;
-    tensorOf(self).set_requires_grad(on != 0);
+    tensorOf(self).set_requires_grad(on == Py_True);
     return Py_NewRef(self);
   });
 }

@@ -164,6 +164,11 @@ Match matchFactoryOption(const Call& call, PyObject* keyword, PyObject* value, S
   return Match::kYes;
 }
 
+/// The argument as it is read during the call: a tuple of a list's elements.
+PyObject* steady(PyObject* value, Slots& slots) {
+  return PyList_Check(value) ? slots.keep(owned(PyList_AsTuple(value))) : value;
+}
+
 /// out= of several results: a tuple or list of as many tensors.
 bool spreadOutputs(const Signature& s, PyObject* given, Slots& slots) {
   if (!isList(given) || static_cast<size_t>(PySequence_Fast_GET_SIZE(given)) != s.num_outputs) return false;
@@ -204,6 +209,7 @@ Match matchCall(const Signature& s, const Call& call, Slots& slots) {
   Match result = Match::kYes;
   for (size_t i = 0; i < n; ++i) slots.at[i] = nullptr;
   slots.requires_grad = nullptr;
+  slots.kept.clear();
   if (s.is_method) {
     slots.at[s.self_index] = call.self;
     if (!isPlainTensor(call.self)) result = Match::kOverridden;
@@ -218,23 +224,23 @@ Match matchCall(const Signature& s, const Call& call, Slots& slots) {
       if (!isInt(call.args[i])) return Match::kNo;
       PyTuple_SET_ITEM(packed.get(), static_cast<Py_ssize_t>(i), Py_NewRef(call.args[i]));
     }
-    slots.at[s.positional[0]] = packed.get();
-    slots.varargs = std::move(packed);
+    slots.at[s.positional[0]] = slots.keep(std::move(packed));
   } else {
     if (given > s.positional.size()) return Match::kNo;
     for (size_t i = 0; i < given; ++i) {
       const size_t place = s.positional[i];
-      const Match m = fits(s.parameters[place], call.args[i]);
+      PyObject* const value = steady(call.args[i], slots);
+      const Match m = fits(s.parameters[place], value);
       if (m == Match::kNo) return Match::kNo;
       if (m == Match::kOverridden) result = m;
-      slots.at[place] = call.args[i];
+      slots.at[place] = value;
     }
   }
 
   const Py_ssize_t num_keywords = call.keyword_names != nullptr ? PyTuple_GET_SIZE(call.keyword_names) : 0;
   for (Py_ssize_t k = 0; k < num_keywords; ++k) {
     PyObject* const keyword = PyTuple_GET_ITEM(call.keyword_names, k);
-    PyObject* const value = call.args[call.num_args + k];
+    PyObject* const value = steady(call.args[call.num_args + k], slots);
     const int place = placeOf(s, keyword);
     if (place < 0) {
       if (s.is_factory_out && matchFactoryOption(call, keyword, value, slots) == Match::kYes) continue;

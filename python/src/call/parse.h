@@ -3,6 +3,8 @@
 
 #include "python/src/call/entry.h"
 
+#include <shunt/core/inline_vector.h>
+
 namespace shunt::python {
 
 inline constexpr size_t kMaxParameters = 32;
@@ -18,7 +20,10 @@ enum class Match : uint8_t {
 struct Slots {
   PyObject* at[kMaxParameters];
   PyObject* requires_grad;  // of factories
-  Ref varargs;              // what Python's separate ints were packed to
+  /// Tuples that stand for lists, which another thread, or an argument's __index__, may change during the call; and
+  /// what Python's separate ints were packed to.
+  InlineVector<Ref, 2> kept;
+  PyObject* keep(Ref object) { return kept.emplace_back(std::move(object)).get(); }
 };
 
 /// Fills `slots` where the call fits.

@@ -138,7 +138,10 @@ const CallArguments::Node* CallArguments::firstDifference(const Node& n, PyObjec
   switch (n.kind) {
     case Kind::kTensor:
       if (!isOfType(got, n.object) || reinterpret_cast<TensorObject*>(got)->dict != nullptr) return &n;
-      if (met.found != nullptr) met.found->call.tensors.push_back(&tensorOf(got));
+      if (met.found != nullptr) {
+        met.found->held.push_back(Ref::borrow(got));
+        met.found->call.tensors.push_back(&tensorOf(got));
+      }
       return nullptr;
     case Kind::kLifted:
       if (!PyFloat_CheckExact(got)) return &n;

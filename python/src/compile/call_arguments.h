@@ -24,6 +24,8 @@ struct Arguments {
 /// What a call gives a graph.
 struct FoundTensors {
   detail::CompileArguments call;
+  /// The objects of the tensors to which `call` points: another thread may take them out of the caller's lists.
+  InlineVector<Ref, 8> held = {};
   /// Numbers that count as tensors: tensors of these calls' own, to which `call` points.
   std::vector<Tensor> lifted = {};
 };

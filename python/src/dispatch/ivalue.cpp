@@ -96,10 +96,12 @@ bool isSequence(PyObject* o) { return PyTuple_Check(o) || PyList_Check(o); }
 
 template <class T, class F>
 std::vector<T> listFrom(PyObject* o, F&& one) {
+  // A copy: converting an element may run a program's code, which may change the list.
+  const Ref steady = owned(PySequence_Tuple(o));
   std::vector<T> out;
-  const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  const Py_ssize_t n = PyTuple_GET_SIZE(steady.get());
   out.reserve(static_cast<size_t>(n));
-  for (Py_ssize_t i = 0; i < n; ++i) out.push_back(one(PySequence_Fast_ITEMS(o)[i]));
+  for (Py_ssize_t i = 0; i < n; ++i) out.push_back(one(PyTuple_GET_ITEM(steady.get(), i)));
   return out;
 }
 
@@ -155,9 +157,10 @@ IValue dictValue(PyObject* o, const Type& type, What what) {
 IValue tupleValue(PyObject* o, const Type& type, What what) {
   if (!isSequence(o) || static_cast<size_t>(PySequence_Fast_GET_SIZE(o)) != type.elements.size())
     raiseType(o, type.str(), what);
+  const Ref steady = owned(PySequence_Tuple(o));
   std::vector<IValue> parts;
   for (size_t i = 0; i < type.elements.size(); ++i)
-    parts.push_back(toValue(PySequence_Fast_ITEMS(o)[i], type.elements[i], what));
+    parts.push_back(toValue(PyTuple_GET_ITEM(steady.get(), static_cast<Py_ssize_t>(i)), type.elements[i], what));
   return IValue(make_intrusive<shunt::detail::Boxed<std::vector<IValue>>>(std::move(parts)));
 }
 

@@ -45,16 +45,16 @@ bool hasHandler(PyObject* o) {
   return handler.get() != disabled_impl;
 }
 
-using Overloaded = std::vector<PyObject*>;  // borrowed
+using Overloaded = std::vector<Ref>;  // held: a handler may take them out of the list that they came in
 
 void addOverloaded(PyObject* o, Overloaded& all) {
   if (!hasHandler(o)) return;
   size_t place = all.size();
   for (size_t i = 0; i < all.size(); ++i) {
-    if (Py_TYPE(all[i]) == Py_TYPE(o)) return;
-    if (place == all.size() && PyType_IsSubtype(Py_TYPE(o), Py_TYPE(all[i]))) place = i;
+    if (Py_TYPE(all[i].get()) == Py_TYPE(o)) return;
+    if (place == all.size() && PyType_IsSubtype(Py_TYPE(o), Py_TYPE(all[i].get()))) place = i;
   }
-  all.insert(all.begin() + static_cast<ptrdiff_t>(place), o);
+  all.insert(all.begin() + static_cast<ptrdiff_t>(place), Ref::borrow(o));
 }
 
 void collect(PyObject* o, Overloaded& all) {
@@ -80,7 +80,8 @@ Overloaded overloadedOf(const Call& call) {
 Ref typesOf(const Overloaded& all) {
   Ref types = owned(PyTuple_New(static_cast<Py_ssize_t>(all.size())));
   for (size_t i = 0; i < all.size(); ++i)
-    PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i), Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(all[i]))));
+    PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i),
+                     Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(all[i].get()))));
   return types;
 }
 
@@ -121,9 +122,9 @@ std::string describeFunction(PyObject* function) {
       fmt::format("Multiple dispatch failed for '{}'; all __torch_function__ handlers returned NotImplemented:\n",
                   describeFunction(function));
   if (asked_mode) text += "\n  - a TorchFunctionMode";
-  for (PyObject* o : all)
-    text += fmt::format("\n  - {} {}", isTensor(o) ? "tensor subclass" : "class",
-                        reprOf(reinterpret_cast<PyObject*>(Py_TYPE(o))));
+  for (const Ref& o : all)
+    text += fmt::format("\n  - {} {}", isTensor(o.get()) ? "tensor subclass" : "class",
+                        reprOf(reinterpret_cast<PyObject*>(Py_TYPE(o.get()))));
   raise(PyExc_TypeError, text);
 }
 
@@ -140,8 +141,8 @@ PyObject* askAll(PyObject* function, const Overloaded& all, PyObject* types, PyO
     Ref answer = ask(without.mode());
     if (answer.get() != Py_NotImplemented) return answer.release();
   }
-  for (PyObject* o : all) {
-    Ref answer = ask(o);
+  for (const Ref& o : all) {
+    Ref answer = ask(o.get());
     if (answer.get() != Py_NotImplemented) return answer.release();
   }
   if (or_not_implemented) Py_RETURN_NOTIMPLEMENTED;
@@ -239,7 +240,7 @@ PyObject* overloadedArguments(PyObject*, PyObject* relevant) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i)
       addOverloaded(PySequence_Fast_ITEMS(list.get())[i], all);
     Ref out = owned(PyList_New(0));
-    for (PyObject* o : all) checkStatus(PyList_Append(out.get(), o));
+    for (const Ref& o : all) checkStatus(PyList_Append(out.get(), o.get()));
     return out.release();
   });
 }

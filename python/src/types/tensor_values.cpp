@@ -51,10 +51,20 @@ PyObject* listOf(const Tensor& t, size_t dim, const std::byte* at, int64_t edge,
   return list.release();
 }
 
+/// Throws where the storage has been made smaller than the tensor.
+void checkStorage(const Tensor& t) {
+  int64_t last = t.storage_offset();
+  for (size_t d = 0; d < t.sizes().size(); ++d) last += (t.sizes()[d] - 1) * t.strides()[d];
+  if (static_cast<size_t>((last + 1) * t.element_size()) > t.storage()->nbytes())
+    raise(PyExc_RuntimeError, "tolist(): the tensor's storage has " + std::to_string(t.storage()->nbytes()) +
+                                  " bytes, fewer than its elements take");
+}
+
 PyObject* elementsOf(Tensor t, int64_t edge) {
   const NoGradGuard no_grad;
   // Wrappers and other devices have no elements here; a copy on the CPU has, or is an error that says why.
   if (!t.is_cpu()) t = t.cpu();
+  if (t.numel() != 0) checkStorage(t);
   const auto* at = static_cast<const std::byte*>(t.numel() == 0 ? nullptr : t.data_ptr());
   return dispatchAllTypes(t.scalar_type(), "tolist",
                           [&]<class T>(std::type_identity<T>) { return listOf(t, 0, at, edge, elementObject<T>); });
