@@ -31,6 +31,7 @@ const std::vector<std::string> kEntryKeys = {"func",
                                              "device_check",
                                              "manual_cpp_binding",
                                              "python_module",
+                                             "python_number",
                                              "cpp_no_default_args",
                                              "tags"};
 
@@ -205,6 +206,11 @@ OperatorDef readEntry(const YamlFile& file, const YAML::Node& entry) {
     if (file.text(entry["device_check"], "device_check") != "NoCheck")
       fail(file.placeOf(entry["device_check"]), "the only value of 'device_check' is NoCheck");
     op.device_check = false;
+  }
+  if (const YAML::Node number = entry["python_number"]) {
+    if (file.text(number, "python_number") != "tensor" || !entry["direct_while"])
+      fail(file.placeOf(number), "the only value of 'python_number' is tensor, of an entry with direct_while");
+    op.number_is_tensor = true;
   }
   if (entry["python_module"]) op.python_module = file.text(entry["python_module"], "python_module");
   if (entry["manual_cpp_binding"])
