@@ -155,7 +155,7 @@ def tensor_text(tensor):
         return text.replace("torch.", "shunt.")
     from shunt import Tensor
     cls = type(tensor)
-    name = "tensor" if cls is Tensor or getattr(cls, "_prints_as_tensor", False) else cls.__name__
+    name = "tensor" if cls is Tensor or "_prints_as_tensor" in vars(cls) else cls.__name__
     indent = len(name) + 1
     text = f"{name}({_values(tensor, indent)}"
     line_length = len(text) - text.rfind("\n") + 1

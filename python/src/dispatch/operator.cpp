@@ -204,7 +204,21 @@ PyObject* reduceOverload(PyObject* self, PyObject*) {
   });
 }
 
+/// What the operator does as operators that it is made of, or NotImplemented. At the level of modes a call of a
+/// composite is that.
+PyObject* decompose(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    OpOverloadObject& o = *asOverload(self);
+    if (!o.handle().hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd)) Py_RETURN_NOTIMPLEMENTED;
+    return callOperator(o, Call{nullptr, args, n, names});
+  });
+}
+
 PyMethodDef overload_methods[] = {
+    {"decompose", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(decompose)), METH_FASTCALL | METH_KEYWORDS,
+     "decompose(*args, **kwargs)\n\nCalls a composite operator, which runs those that it is made of; NotImplemented "
+     "for "
+     "operators with kernels of their own."},
     {"name", qualifiedName, METH_NOARGS,
      "name() -> str\n\n'aten::add.Tensor'; without a dot for the default overload."},
     {"has_kernel_for_dispatch_key", hasKernel, METH_O,
