@@ -32,11 +32,6 @@ PyGILState_STATE ensureLock() noexcept {
   }
 }
 
-void releaseLock(PyGILState_STATE state) noexcept {
-  if (!isInterpreterAlive() && PyGILState_Check() == 0) waitForEnd();
-  PyGILState_Release(state);
-}
-
 PythonError::PythonError() { PyErr_Fetch(&type_, &value_, &traceback_); }
 
 PythonError::PythonError(const PythonError& o) : type_(o.type_), value_(o.value_), traceback_(o.traceback_) {

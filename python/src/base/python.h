@@ -47,14 +47,12 @@ class Ref {
 /// PyEval_RestoreThread, and PyGILState_Ensure.
 void takeLock(PyThreadState* state) noexcept;
 PyGILState_STATE ensureLock() noexcept;
-/// PyGILState_Release, by a thread that Python hasn't begun to end in a function that it was called for.
-void releaseLock(PyGILState_STATE state) noexcept;
 
 /// Holds the interpreter's lock for a scope, on any thread, whether it has it already or not.
 class Gil {
  public:
   Gil() : state_(ensureLock()) {}
-  ~Gil() { releaseLock(state_); }
+  ~Gil() { PyGILState_Release(state_); }
   Gil(const Gil&) = delete;
   Gil& operator=(const Gil&) = delete;
 
