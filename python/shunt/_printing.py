@@ -120,7 +120,7 @@ class _Layout:
 
 
 def _values(tensor, indent):
-    if tensor.is_meta:
+    if tensor.is_meta or _C._is_wrapper_subclass(tensor):
         return "..."
     if tensor.numel() == 0:
         return "[]"
@@ -134,8 +134,9 @@ def _suffixes(tensor):
     dtype = [] if is_default else [f"dtype={tensor.dtype}"]
     if not tensor.is_cpu:
         yield f"device='{tensor.device}'"
-    if tensor.is_meta or tensor.numel() == 0:
-        if tensor.is_meta or tensor.dim() != 1:
+    without = tensor.is_meta or _C._is_wrapper_subclass(tensor)
+    if without or tensor.numel() == 0:
+        if without or tensor.dim() != 1:
             yield f"size={tuple(tensor.shape)}"
         yield from dtype
     elif tensor.dtype not in (_C.int64, _C.bool):
@@ -154,7 +155,7 @@ def tensor_text(tensor):
         return text.replace("torch.", "shunt.")
     from shunt import Tensor
     cls = type(tensor)
-    name = "tensor" if cls is Tensor or getattr(cls, "_prints_as_tensor", False) else cls.__name__
+    name = "tensor" if cls is Tensor or "_prints_as_tensor" in vars(cls) else cls.__name__
     indent = len(name) + 1
     text = f"{name}({_values(tensor, indent)}"
     line_length = len(text) - text.rfind("\n") + 1

@@ -85,6 +85,16 @@ def _deep_alias(tensor, memo):
                                    tuple(tensor.shape), tensor.stride(), tensor.dtype)
 
 
+def _deepcopy_wrapper(tensor, memo):
+    with no_grad():
+        result = tensor.clone()
+    if type(result) is not type(tensor):
+        raise RuntimeError(f"__deepcopy__(): clone() of the class {type(tensor).__name__}, whose tensors have no data of their "
+                           f"own, has to return one of that class, and returned a {type(result).__name__}")
+    memo[id(tensor)] = result
+    return result.requires_grad_() if tensor.requires_grad else result
+
+
 def deepcopy_tensor(tensor, memo):
     """copy.deepcopy(tensor): elements, gradient and attributes. RuntimeError for a tensor with a history."""
     import copy
@@ -95,6 +105,8 @@ def deepcopy_tensor(tensor, memo):
     if not tensor.is_leaf:
         raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
                            "at the moment.")
+    if _C._is_wrapper_subclass(tensor):
+        return _deepcopy_wrapper(tensor, memo)
     with no_grad():
         result = _deep_alias(tensor, memo)
         if type(tensor) is not Tensor and type(result) is not type(tensor):

@@ -1,5 +1,7 @@
 """shunt.Tensor: what TensorBase, of C++, has not."""
 
+import functools
+
 from shunt import _C
 
 TYPE_CHECKING = False  # true for those who read types; importing typing takes a millisecond
@@ -57,14 +59,11 @@ class Tensor(_C.TensorBase):
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         """Calls func(*args, **kwargs) as for plain tensors, and makes what it returns of this class."""
-        if not all(issubclass(cls, t) for t in types):
-            return NotImplemented
-        before = _C._set_torch_function_state(max(1, _C._get_torch_function_state()))
-        try:
-            result = func(*args, **(kwargs or {}))
-        finally:
-            _C._set_torch_function_state(before)
-        if cls is Tensor or getattr(func, "__name__", "") == "__get__" and func in _keeps_class():
+        for t in types:
+            if not issubclass(cls, t):
+                return NotImplemented
+        result = _C._disabled_torch_function_impl(func, types, args, kwargs)
+        if cls is Tensor or type(result) is _C.Size or _keeps_class(func):
             return result
         return _as_class(result, cls)
 
@@ -154,9 +153,32 @@ class Tensor(_C.TensorBase):
 _C._set_tensor_class(Tensor)
 
 
-def _keeps_class():
-    from shunt.overrides import get_default_nowrap_functions
-    return get_default_nowrap_functions()
+def _offered(method):
+    # Methods written in Python ask __torch_function__ as those of C++ do.
+    @functools.wraps(method)
+    def offered(self, *args, **kwargs):
+        if _C._has_torch_function_unary(self):
+            return _C._handle_torch_function(offered, (self,), (self, *args), kwargs)
+        return method(self, *args, **kwargs)
+
+    return offered
+
+
+for _name in ("__contains__", "__deepcopy__", "__format__", "__repr__", "__reversed__", "backward", "new", "type"):
+    setattr(Tensor, _name, _offered(Tensor.__dict__[_name]))
+
+
+_keeping = ()  # functions whose results stay plain tensors
+
+
+def _keeps_class(func):
+    if getattr(func, "__name__", None) != "__get__":
+        return False
+    global _keeping
+    if not _keeping:
+        from shunt.overrides import get_default_nowrap_functions
+        _keeping = get_default_nowrap_functions()
+    return func in _keeping
 
 
 def _as_class(result, cls):
@@ -165,7 +187,5 @@ def _as_class(result, cls):
         return result if isinstance(result, cls) else result.as_subclass(cls)
     if isinstance(result, (tuple, list)):
         parts = [_as_class(r, cls) for r in result]
-        if hasattr(type(result), "_fields"):
-            return type(result)(*parts)
-        return type(result)(parts)
+        return type(result)(*parts) if hasattr(type(result), "_fields") else type(result)(parts)
     return result

@@ -73,10 +73,18 @@ def test_a_number_counts_as_one_in_promotion():
     assert (ones(2, dtype=shunt.bfloat16) + 1.5).dtype is shunt.bfloat16
 
 
-def test_a_recorded_number_is_a_tensor_to_the_graph():
+@pytest.mark.parametrize("call, name, grad", [
+    (lambda x: x + 1, "AddBackward0", 1.0), (lambda x: 1 + x, "AddBackward0", 1.0), (lambda x: x - 1, "SubBackward0", 1.0),
+    (lambda x: x * 2, "MulBackward0", 2.0), (lambda x: x / 2, "DivBackward0", 0.5), (lambda x: 1 - x, "RsubBackward1", -1.0),
+    (lambda x: x % 2, "RemainderBackward0", 1.0), (lambda x: x ** 2, "PowBackward0", 2.0),
+    (lambda x: shunt.true_divide(x, 2), "DivBackward0", 0.5), (lambda x: x.clone().mul_(3), "MulBackward0", 3.0),
+])
+def test_nodes_have_pytorchs_names(call, name, grad):
     x = ones(2, requires_grad=True)
-    (x + 1).sum().backward()
-    assert x.grad.tolist() == [1.0, 1.0]
+    y = call(x)
+    assert y.grad_fn.name() == name and f"<{name}" in repr(y.grad_fn) and f"grad_fn=<{name}>" in repr(y)
+    y.sum().backward()
+    assert x.grad.tolist() == [grad] * 2
 
 
 @pytest.mark.parametrize("call, error, parts", [

@@ -294,6 +294,9 @@ divmod(x,2)
 +x is x
 x.get_device()
 x.pin_memory()
+x.real is x
+x.resolve_conj() is x
+x.is_conj(), x.is_neg(), x.is_nested, x.is_mps, x.is_sparse_csr, x.is_mkldnn
 x.nonexist
 """
 

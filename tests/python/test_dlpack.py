@@ -165,3 +165,10 @@ def test_a_class_derived_from_tensor_goes_too():
     mine = Sub([1.0, 2.0])
     assert torch.from_dlpack(mine).data_ptr() == mine.data_ptr()
     assert type(shunt.from_dlpack(mine)) is shunt.Tensor
+
+
+def test_where_pytorch_has_it():
+    from shunt.utils.dlpack import DLDeviceType, from_dlpack, to_dlpack
+    x = shunt.ones(2)
+    assert from_dlpack(to_dlpack(x)).data_ptr() == x.data_ptr()
+    assert x.__dlpack_device__() == (DLDeviceType.kDLCPU, 0)

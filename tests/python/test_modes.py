@@ -1,5 +1,7 @@
 """TorchDispatchMode."""
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -165,7 +167,7 @@ def test_a_mode_may_be_entered_again_in_its_handler():
             return func(*args, **kwargs)
 
     with Again() as mode:
-        shunt.ops.aten.neg(shunt.ones(2)) if False else -_plain
+        -_plain
     assert mode.calls == ["aten.neg.default", "aten.mul.Tensor"]
 
 
@@ -327,3 +329,42 @@ def test_against_pytorch():
         return calls
 
     assert trace(shunt, TorchDispatchMode) == trace(torch, torch_dispatch.TorchDispatchMode)
+
+
+ENDING = """
+import threading, time
+import shunt
+from shunt.utils._python_dispatch import TorchDispatchMode
+
+class Mode(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **kwargs)
+
+library = shunt.library.Library("ending", "DEF")
+library.define("f(Tensor x) -> Tensor")
+library.impl("f", lambda x: x.clone(), "CPU")
+x = shunt.ones(3)
+
+def work():
+    with Mode():
+        while True:
+            shunt.ops.ending.f(x) + 1
+
+threading.Thread(target=work, daemon=True).start()
+Mode().__enter__()  # never left
+time.sleep(0.2)
+print("end")
+"""
+
+
+def test_the_end_of_a_process_with_modes_and_threads():
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and done.stdout == "end\n", done.stderr
+
+
+def test_a_thread_may_end_inside_of_a_block():
+    thread = threading.Thread(target=lambda: Recording().__enter__())
+    thread.start()
+    thread.join()
+    assert (_plain + 1).tolist() == [2.0, 2.0]

@@ -123,3 +123,9 @@ def test_attributes_may_be_set():
     aten.neg.default.note = 5
     assert aten.neg.default.note == 5
     del aten.neg.default.note
+
+
+def test_decompose():
+    x = ones(2, 3)
+    assert aten.mm.default.decompose(x, x) is NotImplemented
+    assert aten.linear.default.decompose(x, ones(4, 3)).shape == (2, 4)

@@ -17,6 +17,8 @@ x
 z
 y
 Sub([1])
+torch.nn.Parameter(torch.ones(2))
+torch.nn.Parameter(torch.ones(2,3,device='meta'))
 torch.ones(0,3)
 torch.ones(0)
 torch.ones(0,dtype=torch.int64)
@@ -136,3 +138,10 @@ def test_large_tensors_print_fast():
     start = time.perf_counter()
     assert "..." in repr(x)
     assert time.perf_counter() - start < 0.1
+
+
+def test_a_class_derived_from_parameter():
+    class Weight(shunt.nn.Parameter):
+        pass
+
+    assert repr(Weight(shunt.ones(2))) == "Parameter containing:\nWeight([1., 1.], requires_grad=True)"

@@ -1,5 +1,6 @@
 """Classes derived from Tensor with a __torch_dispatch__."""
 
+import copy
 import gc
 import weakref
 
@@ -29,8 +30,6 @@ class Wrapper(shunt.Tensor):
         cls.seen.append(str(func))
         unwrapped = tree_map_only(Wrapper, lambda w: w.inner, (args, kwargs or {}))
         result = func(*unwrapped[0], **unwrapped[1])
-        if func._schema.is_mutable:
-            return args[0]
         return tree_map_only(shunt.Tensor, Wrapper, result)
 
 
@@ -112,6 +111,10 @@ def test_in_place_returns_the_wrapper():
     assert w.add_(1) is w and w.inner.tolist() == [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
     with pytest.raises(RuntimeError, match="leaf"):
         wrapper(requires_grad=True).add_(1)
+    w[0] = 7.0
+    assert w.inner.tolist() == [[7.0, 7.0, 7.0], [4.0, 5.0, 6.0]]
+    out = wrapper()
+    assert shunt.add(w, w, out=out) is out and out.inner.tolist()[0] == [14.0] * 3
 
 
 def test_modes_are_asked_first():
@@ -232,6 +235,26 @@ def test_aliases_have_the_class_and_its_attributes():
     gc.collect()
     total.backward()
     assert w.grad.inner.tolist() == y_inner.tolist()
+
+
+def test_printing_and_copies():
+    w = wrapper(requires_grad=True)
+    assert repr(w) == "Wrapper(..., size=(2, 3), requires_grad=True)"
+    copied = copy.deepcopy(w)
+    assert type(copied) is Wrapper and copied.requires_grad and copied.inner is not w.inner
+    assert copied.inner.tolist() == w.inner.tolist()
+    with pytest.raises(RuntimeError, match="not supported for tensor subclasses"):
+        w.detach().numpy()
+    with pytest.raises(RuntimeError):
+        w.tolist()
+
+
+def test_transforms_meet_the_class():
+    w = wrapper(requires_grad=True)
+    gradient, = shunt.autograd.grad((w * w).sum(), w)
+    assert type(gradient) is Wrapper and gradient.inner.tolist()[1] == [6.0, 8.0, 10.0]
+    with shunt.autocast("cpu"):
+        assert shunt.mm(wrapper(), wrapper().t()).dtype is shunt.bfloat16
 
 
 def test_wrappers_end():

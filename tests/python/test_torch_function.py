@@ -38,8 +38,8 @@ def last():
 
 
 def test_results_are_of_the_class(x):
-    for result in (x + 1, 1 + x, 1 - x, x.sum(), shunt.sum(x), shunt.add(1, x) if False else shunt.add(x, x), x[0], -x,
-                   x == x, x @ x.t(), shunt.cat([x, x]), x.unbind()[0], x.max(1)[0], x.T if hasattr(x, "T") else x.t()):
+    for result in (x + 1, 1 + x, 1 - x, x.sum(), shunt.sum(x), shunt.add(x, x), x[0], -x,
+                   x == x, x @ x.t(), shunt.cat([x, x]), x.unbind()[0], x.max(1)[0], x.t()):
         assert type(result) is Logged
     p = shunt.ones(2).as_subclass(Plain)
     assert type(p + 1) is Plain and type(shunt.ones(2) + p) is Plain and type(p.sum()) is Plain
@@ -93,8 +93,7 @@ def test_derived_classes_are_asked_before_their_bases():
     a, b = shunt.ones(2).as_subclass(Logged), shunt.ones(2).as_subclass(Derived)
     result = shunt.add(a, b)
     assert Derived.asked == [(Derived, Logged)] and type(result) is Derived
-    assert overrides._get_overloaded_args((a, b, a)) == [b, a] or [type(t) for t in overrides._get_overloaded_args((a, b))] == [
-        Derived, Logged]
+    assert [type(t) for t in overrides._get_overloaded_args((a, b, a))] == [Derived, Logged]
 
 
 def test_unrelated_classes_and_not_implemented():

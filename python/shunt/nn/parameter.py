@@ -20,6 +20,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """
 
     __module__ = "shunt.nn"
+    _prints_as_tensor = True  # and not with the name of the class
 
     def __new__(cls, data=None, requires_grad=True):
         from shunt import empty
@@ -52,7 +53,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         # Operators on parameters give plain tensors.
-        return _C._disabled_torch_function_impl(cls, func, types, args, kwargs or {})
+        return _C._disabled_torch_function_impl(func, types, args, kwargs or {})
 
 
 _C._set_parameter_class(Parameter)

@@ -26,6 +26,8 @@ PyObject* numpy(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* k
     const auto [force] = kParameters.parse(args, n, keyword_names);
     Ref source = Ref::borrow(self);
     const Tensor& t = tensorOf(self);
+    if (t.key_set().has(Functionality::PythonKernel))
+      raise(PyExc_RuntimeError, ".numpy() is not supported for tensor subclasses.");
     if (optionalBool("numpy", "force", force, false)) {
       source = owned(wrap(t.detach().cpu()));
     } else if (t.requires_grad() && GradMode::is_enabled()) {

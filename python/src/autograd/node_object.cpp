@@ -4,6 +4,7 @@
 #include "python/src/autograd/hooks.h"
 #include "python/src/autograd/saved_attributes.h"
 #include "python/src/base/errors.h"
+#include "python/src/call/entry.h"
 #include "python/src/types/constants.h"
 #include "python/src/types/size.h"
 #include "python/src/types/tensor.h"
@@ -78,11 +79,23 @@ PyGetSetDef own_properties[] = {
     {"metadata", getMetadata, nullptr, "A dict for whatever a program notes about the node.", nullptr}, {}};
 PyGetSetDef leaf_properties[] = {{"variable", getVariable, nullptr, "The leaf whose grad it adds to.", nullptr}, {}};
 
+}  // namespace
+
+std::string shownName(const Node& node) {
+  std::string name = node.name();
+  for (const NodeName* n = node_names; n->recorded != nullptr; ++n)
+    if (name == n->recorded) return n->shown;
+  return name;
+}
+
+namespace {
+
 /// The class of nodes of this name.
 PyTypeObject* classOf(const Node& node) {
   static auto& classes = *new std::unordered_map<std::string, PyTypeObject*>();
-  const std::string name = node.name();
-  PyTypeObject*& type = classes[name];
+  // Two classes may have one name.
+  const std::string recorded = node.name(), name = shownName(node);
+  PyTypeObject*& type = classes[recorded];
   if (type != nullptr) return type;
   const bool is_leaf = dynamic_cast<const autograd::AccumulateGrad*>(&node) != nullptr;
   const std::string doc =
@@ -110,7 +123,7 @@ PyTypeObject* classOf(const Node& node) {
 
 PyObject* name(PyObject* self, PyObject*) {
   return guarded([&] {
-    const std::string text = nodeOf(self)->name();
+    const std::string text = shownName(*nodeOf(self));
     return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
   });
 }

@@ -30,5 +30,7 @@ void releaseNodeObject(PyObject* object);
 // What objects of both kinds have.
 extern PyMethodDef node_methods[];
 extern PyGetSetDef node_properties[];
+/// The name that Python shows: PyTorch's, where the library records another form of the operator.
+std::string shownName(const Node& node);
 
 }  // namespace shunt::python

@@ -56,16 +56,15 @@ std::deque<Entry>& entries() {
 constexpr DispatchKeySet kSeenByClasses =
     DispatchKeySet::of(Functionality::Python) | DispatchKeySet::of(Functionality::PythonKernel);
 
-/// Whether somebody looks at the call: a mode, a wrapper, or a graph. Who looks sees PyTorch's operator, which for
+/// Whether somebody looks at the call: a mode or a wrapper. Who looks sees PyTorch's operator, which for
 /// `x + 1` is add.Tensor with the number as a tensor; for all others the form with the number does the same for less.
 bool isLookedAt(const Overload& o, PyObject* const* slots) {
   if (isRecording()) return false;  // a graph has one node for each result, whatever eager code calls them
   if (detail::underMode()) return true;
-  const bool records = GradMode::is_enabled();
   for (size_t i = 0; i < o.signature.parameters.size(); ++i) {
     if (slots[i] == nullptr || o.signature.parameters[i].kind != Kind::kTensor || !isTensor(slots[i])) continue;
     const Tensor& t = tensorOf(slots[i]);
-    if ((records && t.requires_grad()) || t.key_set().hasAny(kSeenByClasses)) return true;
+    if (t.key_set().hasAny(kSeenByClasses)) return true;
   }
   return false;
 }

@@ -44,6 +44,14 @@ extern const OverloadSource overload_sources[];
 extern const EntrySource entry_sources[];
 extern const size_t num_entries;
 
+/// The class of a node, and the name that Python shows: for `x * 2` the library records the form with a number, and PyTorch
+/// the one with a tensor.
+struct NodeName {
+  const char* recorded;
+  const char* shown;
+};
+extern const NodeName node_names[];  // ends with one without names
+
 struct Overload {
   const OverloadSource* source;
   Signature signature;

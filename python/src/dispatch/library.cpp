@@ -1,6 +1,7 @@
 #include "python/src/dispatch/library.h"
 
 #include "python/src/base/errors.h"
+#include "python/src/base/handler_call.h"
 #include "python/src/dispatch/keys.h"
 #include "python/src/dispatch/modes.h"
 #include "python/src/dispatch/operator.h"
@@ -56,8 +57,9 @@ class PythonKernel {
     if (with_keyset_) packed.positional = withFirst(wrapKeySet(keys), packed.positional.get());
     const Ref function = *function_;
     const bool no_keywords = PyDict_GET_SIZE(packed.keywords.get()) == 0;
-    const Ref returned =
-        owned(PyObject_Call(function.get(), packed.positional.get(), no_keywords ? nullptr : packed.keywords.get()));
+    const Ref returned = owned(callHandler([&] {
+      return PyObject_Call(function.get(), packed.positional.get(), no_keywords ? nullptr : packed.keywords.get());
+    }));
     replaceByReturned(schema, returned.get(), stack, [&] { return reprOf(function.get()); });
   }
 
@@ -83,11 +85,8 @@ CppFunction kernelOf(PyObject* function, bool with_keyset) {
 }
 
 bool isFallthrough(PyObject* function) {
-  static PyObject* const marker = [] {
-    const Ref module = owned(PyImport_ImportModule("shunt.library"));
-    return check(PyObject_GetAttrString(module.get(), "fallthrough_kernel"));
-  }();
-  return function == marker;
+  static PyObject* cache = nullptr;
+  return function == imported(cache, "shunt.library", "fallthrough_kernel");
 }
 
 CppFunction functionFrom(PyObject* function, bool with_keyset) {

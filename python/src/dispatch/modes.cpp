@@ -1,6 +1,7 @@
 #include "python/src/dispatch/modes.h"
 
 #include "python/src/base/errors.h"
+#include "python/src/base/handler_call.h"
 #include "python/src/dispatch/subclasses.h"
 #include "python/src/types/tensor.h"
 
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -46,6 +48,10 @@ struct Active {
 struct Modes {
   std::vector<std::unique_ptr<Active>> stack;
   size_t floor = 0;  // how many were entered outside of the handler that runs
+  // A thread that ends inside of a block leaves its modes: it has no lock then.
+  ~Modes() {
+    for (auto& m : stack) static_cast<void>(m.release());
+  }
 };
 thread_local Modes modes;
 
@@ -206,11 +212,20 @@ Ref askTorchDispatch(PyObject* whom, OpOverloadObject* op, PyObject* types, cons
   static PyObject* const name = check(PyUnicode_InternFromString("__torch_dispatch__"));
   const PackedArguments packed = packArguments(preparedOf(*op), arguments);
   PyObject* given[] = {whom, reinterpret_cast<PyObject*>(op), types, packed.positional.get(), packed.keywords.get()};
-  return owned(PyObject_VectorcallMethod(name, given, 5, nullptr));
+  return owned(callHandler([&] { return PyObject_VectorcallMethod(name, given, 5, nullptr); }));
 }
 
 void replaceByReturned(const PreparedSchema& schema, PyObject* returned, Stack* stack, What who) {
   const size_t n = schema.schema.arguments().size(), below = stack->size() - n;
+  if (std::all_of(schema.written.begin(), schema.written.end(), [](int place) { return place >= 0; }) &&
+      !schema.written.empty()) {
+    // In-place and out= operators have the arguments that they write as their results, whatever a handler returns.
+    Stack results;
+    for (const int place : schema.written) results.push_back((*stack)[below + static_cast<size_t>(place)]);
+    stack->resize(below);
+    stack->insert(stack->end(), results.begin(), results.end());
+    return;
+  }
   pushReturns(schema, returned, *stack, who);
   if (mayReturnArgument(schema, *stack, below)) [[unlikely]] {
     const Stack arguments(stack->begin() + static_cast<ptrdiff_t>(below),

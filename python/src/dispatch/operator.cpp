@@ -87,6 +87,14 @@ PreparedSchema::PreparedSchema(const FunctionSchema& s)
     num_positional += a.kwarg_only ? 0 : 1;
     defaults.push_back(a.default_value ? defaultOf(a) : IValue());
   }
+  for (const Argument& r : schema.returns()) {
+    int place = -1;
+    if (r.is_write() && r.alias)
+      for (size_t i = 0; i < arguments.size() && place < 0; ++i)
+        if (arguments[i].is_write() && arguments[i].alias && arguments[i].alias->before_sets == r.alias->before_sets)
+          place = static_cast<int>(i);
+    written.push_back(place);
+  }
   signature.num_outputs = std::min<size_t>(signature.num_outputs, 1);
   signature.takes_requires_grad = signature.varargs_ints = false;
 }
@@ -196,7 +204,21 @@ PyObject* reduceOverload(PyObject* self, PyObject*) {
   });
 }
 
+/// What the operator does as operators that it is made of, or NotImplemented. At the level of modes a call of a
+/// composite is that.
+PyObject* decompose(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    OpOverloadObject& o = *asOverload(self);
+    if (!o.handle().hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd)) Py_RETURN_NOTIMPLEMENTED;
+    return callOperator(o, Call{nullptr, args, n, names});
+  });
+}
+
 PyMethodDef overload_methods[] = {
+    {"decompose", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(decompose)), METH_FASTCALL | METH_KEYWORDS,
+     "decompose(*args, **kwargs)\n\nCalls a composite operator, which runs those that it is made of; NotImplemented "
+     "for "
+     "operators with kernels of their own."},
     {"name", qualifiedName, METH_NOARGS,
      "name() -> str\n\n'aten::add.Tensor'; without a dot for the default overload."},
     {"has_kernel_for_dispatch_key", hasKernel, METH_O,

@@ -20,8 +20,10 @@ struct PreparedSchema {
   FunctionSchema schema;
   Signature signature;           // with the schema's own names
   std::vector<IValue> defaults;  // None where there is none
-  size_t num_positional = 0;     // arguments that are not keyword-only; they come first
-  std::string name;              // aten::add, for messages
+  /// For each return the argument that it is where the operator writes that one, else -1.
+  std::vector<int> written;
+  size_t num_positional = 0;  // arguments that are not keyword-only; they come first
+  std::string name;           // aten::add, for messages
 
   explicit PreparedSchema(const FunctionSchema& schema);
 };

@@ -211,17 +211,21 @@ PyObject* asSubclass(PyObject*, PyObject* arguments) {
   return guarded([&]() -> PyObject* {
     PyObject *self = nullptr, *cls = nullptr;
     if (!PyArg_ParseTuple(arguments, "OO", &self, &cls)) return nullptr;
-    PyTypeObject* const type = classArgument(cls);
-    const Tensor& t = tensorOf(self);
-    if (hasDispatch(type) && classOf(t) == nullptr)
-      return objectOf(type, [&](auto of) { return with_class(std::move(of), t); });
-    return wrapAs(type, t.alias());
+    return aliasOfClass(classArgument(cls), tensorOf(self));
   });
 }
 
 PyObject* setFakeClass(PyObject*, PyObject* cls) {
   fake_class = reinterpret_cast<PyTypeObject*>(Py_NewRef(cls));
   Py_RETURN_NONE;
+}
+
+/// Whether a tensor is a wrapper: its class knows its elements, if it has any.
+PyObject* isWrapper(PyObject*, PyObject* o) {
+  return guarded([&] {
+    return PyBool_FromLong(isTensor(o) && tensorOf(o).key_set().has(Functionality::PythonKernel) &&
+                           !tensorOf(o).key_set().has(Functionality::Dense));
+  });
 }
 
 PyTypeObject* fakeClass() {
@@ -237,6 +241,7 @@ PyMethodDef functions[] = {
     {"_make_subclass", withKeywords(makeSubclass), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"_make_wrapper_subclass", withKeywords(makeWrapperSubclass), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"_as_subclass", asSubclass, METH_VARARGS, nullptr},
+    {"_is_wrapper_subclass", isWrapper, METH_O, nullptr},
     {"_set_fake_class", setFakeClass, METH_O, nullptr},
     {"_disabled_torch_dispatch_impl", disabledImpl, METH_VARARGS,
      "For classes derived from Tensor that handle no operators: __torch_dispatch__ = "
@@ -259,6 +264,12 @@ PyObject* wrapOfClass(Tensor tensor) {
     if (PyTypeObject* type = fakeClass()) return wrapAs(type, std::move(tensor));
   PyErr_Clear();
   return wrapAs(tensor_class, std::move(tensor));
+}
+
+PyObject* aliasOfClass(PyTypeObject* type, const Tensor& tensor) {
+  if (hasDispatch(type) && classOf(tensor) == nullptr)
+    return objectOf(type, [&](auto of) { return with_class(std::move(of), tensor); });
+  return wrapAs(type, tensor.alias());
 }
 
 PyObject* dataOfClass(const Tensor& tensor) {

@@ -18,6 +18,9 @@ inline constexpr DispatchKeySet kClassKeys =
     DispatchKeySet::of(Functionality::Fake) | DispatchKeySet::of(Functionality::PythonKernel);
 /// A new object for a tensor that has one of these keys and no object yet.
 PyObject* wrapOfClass(Tensor tensor);
+/// A new object of a class derived from Tensor for the same elements, in the same graph unless the class has a
+/// __torch_dispatch__.
+PyObject* aliasOfClass(PyTypeObject* type, const Tensor& tensor);
 
 /// Tensor.data of a tensor with such a key: a plain one with the data of one that has any.
 PyObject* dataOfClass(const Tensor& tensor);

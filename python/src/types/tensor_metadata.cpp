@@ -106,6 +106,11 @@ PyCFunction withKeywords(PyCFunctionWithKeywords f) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(f));
 }
 
+template <class Unused>
+PyObject* itself(PyObject* self, Unused*) {
+  return Py_NewRef(self);
+}
+
 }  // namespace
 
 PyGetSetDef tensor_metadata_properties[] = {
@@ -123,6 +128,17 @@ PyGetSetDef tensor_metadata_properties[] = {
     {"is_meta", property<isMeta>, nullptr, "Whether it has a shape but no elements.", nullptr},
     {"is_sparse", property<isSparse>, nullptr, "Whether it is sparse (COO).", nullptr},
     {"is_quantized", property<never>, nullptr, "Whether its elements are quantized: False.", nullptr},
+    {"is_nested", property<never>, nullptr, "Whether it is a list of tensors of several sizes: False.", nullptr},
+    {"is_mps", property<never>, nullptr, "Whether it is on a device of that kind: False.", nullptr},
+    {"is_xpu", property<never>, nullptr, "Whether it is on a device of that kind: False.", nullptr},
+    {"is_ipu", property<never>, nullptr, "Whether it is on a device of that kind: False.", nullptr},
+    {"is_mkldnn", property<never>, nullptr, "Whether it has a layout of oneDNN's: False.", nullptr},
+    {"is_vulkan", property<never>, nullptr, "Whether it is on a device of that kind: False.", nullptr},
+    {"is_xla", property<never>, nullptr, "Whether it is on a device of that kind: False.", nullptr},
+    {"is_mtia", property<never>, nullptr, "Whether it is on a device of that kind: False.", nullptr},
+    {"is_maia", property<never>, nullptr, "Whether it is on a device of that kind: False.", nullptr},
+    {"is_sparse_csr", property<never>, nullptr, "Whether it is sparse, by rows: False.", nullptr},
+    {"real", itself<void>, nullptr, "Itself: there are no complex numbers.", nullptr},
     {},
 };
 
@@ -148,6 +164,10 @@ PyMethodDef tensor_metadata_methods[] = {
     {"is_signed", method<isSigned>, METH_NOARGS, "is_signed() -> bool"},
     {"is_inference", method<isInference>, METH_NOARGS,
      "is_inference() -> bool\n\nWhether it was made in inference mode."},
+    {"is_conj", method<never>, METH_NOARGS, "is_conj() -> bool\n\nFalse: there are no complex numbers."},
+    {"is_neg", method<never>, METH_NOARGS, "is_neg() -> bool\n\nFalse: no tensor is negated later."},
+    {"resolve_conj", itself<PyObject>, METH_NOARGS, "resolve_conj() -> Tensor\n\nItself."},
+    {"resolve_neg", itself<PyObject>, METH_NOARGS, "resolve_neg() -> Tensor\n\nItself."},
     {"is_pinned", method<never>, METH_NOARGS, "is_pinned() -> bool\n\nFalse: no memory of Shunt's is page-locked."},
     {"is_set_to", isSetTo, METH_O, "is_set_to(tensor) -> bool\n\nWhether both are the same elements of one storage."},
     {"is_same_size", isSameSize, METH_O, "is_same_size(other) -> bool"},

@@ -1,4 +1,5 @@
 // A tensor's elements as objects of Python: item, tolist, len and conversions to numbers.
+#include "python/src/autograd/node_object.h"
 #include "python/src/base/errors.h"
 #include "python/src/call/results.h"
 #include "python/src/types/tensor.h"
@@ -88,7 +89,7 @@ PyObject* gradFnName(PyObject*, PyObject* tensor) {
   return guarded([&] {
     if (!isTensor(tensor)) raise(PyExc_TypeError, "expected a Tensor, got " + typeNameOf(tensor));
     const auto& grad_fn = tensorOf(tensor).grad_fn();
-    return PyUnicode_FromString(grad_fn ? grad_fn->name().c_str() : "");
+    return PyUnicode_FromString(grad_fn ? shownName(*grad_fn).c_str() : "");
   });
 }
 

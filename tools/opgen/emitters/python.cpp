@@ -95,7 +95,7 @@ std::string calledAs(const OperatorDef& op) {
 /// The form that takes a tensor where this one takes a number, as who looks at a call sees it. Where C++ calls the form
 /// with out= instead of the one in place, that one.
 const OperatorDef* tensorFormOf(const OperatorDef& op, const Name& name) {
-  if (!op.hasTensorForm()) return nullptr;
+  if (!op.hasTensorForm() || !op.number_is_tensor) return nullptr;
   if (op.tensor_form.op->form != Form::kOut || op.form == Form::kOut) return op.tensor_form.op;
   const auto fits = [&](const OperatorDef* other) {
     const auto &a = op.arguments(), &b = other->arguments();
@@ -141,8 +141,8 @@ std::string overloadTable(const std::vector<Name>& names) {
       const auto form = index.find(tensorFormOf(*op, n));
       const bool has_form = form != index.end();
       if (has_form)
-        arguments +=
-            fmt::format("constexpr int8_t kTensorArgumentsOf_{}[] = {{{}}};\n", op->cpp_name, tensorArguments(*op, *form->first));
+        arguments += fmt::format("constexpr int8_t kTensorArgumentsOf_{}[] = {{{}}};\n", op->cpp_name,
+                                 tensorArguments(*op, *form->first));
       rows += fmt::format(
           "    {{&ops::{0}::symbol, reinterpret_cast<void*>(&ops::{0}::call), &Invoker<ops::{0}::Schema>::run, {1}, "
           "{2}, {3}, {4}}},\n",
@@ -212,13 +212,25 @@ std::string functionTables(const Dictionary& dictionary, const Docs& docs, const
   return text + "\nconst ModuleFunctions generated_modules[] = {\n" + list + "    {},\n};\n";
 }
 
+/// The nodes of forms with a number, and the name under which PyTorch has them: that of the form with a tensor.
+std::string nodeNames(const Dictionary& dictionary) {
+  std::string text = "\nconst NodeName node_names[] = {\n";
+  for (const OperatorDef& op : dictionary.operators) {
+    if (op.derived || !op.number_is_tensor) continue;
+    const Derivative *number = op.derivative, *tensor = op.tensor_form.op->derivative;
+    if (number != nullptr && tensor != nullptr && !number->node_name.empty() && !tensor->node_name.empty())
+      text += fmt::format("    {{{}, {}}},\n", quoted(number->node_name), quoted(tensor->node_name));
+  }
+  return text + "    {},\n};\n";
+}
+
 }  // namespace
 
 void emitPython(const Dictionary& dictionary, const Docs& docs, const Output& out) {
   const std::vector<Name> names = namesOf(dictionary);
   out.write("generated/python/table.cpp",
             std::string(kBanner) + kTableHead + emitInstances(names, out) + "\n" + overloadTable(names) +
-                entryTable(names) + functionTables(dictionary, docs, names) +
+                entryTable(names) + nodeNames(dictionary) + functionTables(dictionary, docs, names) +
                 methodTable(names, "generated_methods", "", "callMethod", true,
                             pythonDocLiterals(dictionary, docs, pythonMethods(dictionary))) +
                 "\n}  // namespace shunt::python\n");

@@ -32,6 +32,7 @@ const std::vector<std::string> kEntryKeys = {"func",
                                              "manual_cpp_binding",
                                              "python_module",
                                              "python_optional",
+                                             "python_number",
                                              "cpp_no_default_args",
                                              "tags"};
 
@@ -214,6 +215,11 @@ OperatorDef readEntry(const YamlFile& file, const YAML::Node& entry) {
           a == nullptr || !a->type.optional || a->default_value)
         fail(file.placeOf(names),
              op.qualifiedName() + " has no argument '" + name + "' that may be None and has no default");
+  }
+  if (const YAML::Node number = entry["python_number"]) {
+    if (file.text(number, "python_number") != "tensor" || !entry["direct_while"])
+      fail(file.placeOf(number), "the only value of 'python_number' is tensor, of an entry with direct_while");
+    op.number_is_tensor = true;
   }
   if (entry["python_module"]) op.python_module = file.text(entry["python_module"], "python_module");
   if (entry["manual_cpp_binding"])
