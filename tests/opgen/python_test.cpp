@@ -73,6 +73,13 @@ TEST(PythonSignature, FunctionsOfAModuleStandThere) {
   EXPECT_THAT(calls(pythonMethods(m.dictionary), "g_"), IsEmpty());
 }
 
+TEST(PythonSignature, ArgumentsMayBeLeftOutInPythonAlone) {
+  const Model m(
+      "- func: f(Tensor self, int? dim, *, int? correction) -> Tensor\n  python_optional: [dim, correction]\n");
+  EXPECT_THAT(calls(pythonFunctions(m.dictionary), "f"),
+              ElementsAre("f(input, dim=None, *, correction=None) -> Tensor"));
+}
+
 TEST(PythonSignature, AnAliasHasTheSignaturesOfItsOperator) {
   Model m(
       "- func: f.Tensor(Tensor self, Tensor other) -> Tensor\n  variants: function, method, inplace\n"

@@ -57,6 +57,8 @@ def _truth(name, one):
     def over_dims(input, dim=None, keepdim=False, *, out=None):
         if dim is not None and not _is_list(dim):
             return NotImplemented
+        if out is not None and out.dtype not in (_C.bool, _C.uint8):
+            raise RuntimeError(f"{name} only supports bool tensor for result, got: {out.dtype}")
         dims = range(input.dim()) if dim is None else dim
         result = input
         for d in _from_the_last(dims, input.dim(), name):
@@ -92,7 +94,7 @@ def round(input, *, decimals, out=None):
         result = ops.round(input)
     else:
         result = ops.round(input * scale) / scale if decimals > 0 else ops.round(input / scale) * scale
-    return cast_into(out, result)
+    return into(out, result)
 
 
 @_form
@@ -102,7 +104,7 @@ def round_(input, *, decimals):
 
 def _extreme(name, of_all):
     def written(input, *, out):
-        return into(out, of_all(input))
+        return cast_into(out, of_all(input))
 
     written.__name__ = name
     return _form(written)
@@ -156,6 +158,32 @@ def normal(mean, std=1.0, *, generator=None, out=None):
     with _no_grad():
         result = (draws * std + mean).to(like.dtype)
     return cast_into(out, result)
+
+
+def _moments(name, with_mean):
+    """var and the like with a correction that is no int: of the variance with correction 0."""
+
+    def moment(input, dim=None, *, correction, keepdim=False, out=None):
+        if not isinstance(correction, float) or out is not None:
+            return NotImplemented
+        variance = ops.var(input, dim, correction=0, keepdim=keepdim)
+        dims = range(input.dim()) if dim is None or dim == () else (dim,) if isinstance(dim, int) else dim
+        count = 1
+        for d in dims:
+            count *= input.size(d) if input.dim() else 1
+        freedom = max(count - correction, 0.0)
+        variance = variance * count / ops.scalar_tensor(freedom, dtype=variance.dtype)
+        result = ops.sqrt(variance) if name.startswith("std") else variance
+        return (result, input.mean(dim, keepdim)) if with_mean else result
+
+    moment.__name__ = name
+    return _form(moment)
+
+
+_moments("var", False)
+_moments("std", False)
+_moments("var_mean", True)
+_moments("std_mean", True)
 
 
 def _no_grad():

@@ -59,7 +59,7 @@ def function_of(op):
     if isinstance(op.op, torch._ops.OpOverload):
         return getattr(shunt._C._functions, name, None)
     found = _resolve(name)
-    if found is None:
+    if found is None or not callable(found):  # a dtype: float, bool
         found = getattr(shunt.Tensor, name, None)
     if found is None and _is_of_table(op):
         found = getattr(shunt.Tensor, name + "_", None)

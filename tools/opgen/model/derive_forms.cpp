@@ -42,8 +42,8 @@ OperatorDef derive(const OperatorDef& functional, FunctionSchema schema, Form fo
   op.device_check = functional.device_check;
   op.manual_cpp_binding = functional.manual_cpp_binding;
   op.python_module = functional.python_module;
-  op.number_is_tensor = functional.number_is_tensor;
   op.python_optional = functional.python_optional;
+  op.number_is_tensor = functional.number_is_tensor;
   op.tags = functional.tags;
   op.functional = &functional;
   return op;

@@ -31,8 +31,8 @@ const std::vector<std::string> kEntryKeys = {"func",
                                              "device_check",
                                              "manual_cpp_binding",
                                              "python_module",
-                                             "python_number",
                                              "python_optional",
+                                             "python_number",
                                              "cpp_no_default_args",
                                              "tags"};
 
@@ -208,11 +208,6 @@ OperatorDef readEntry(const YamlFile& file, const YAML::Node& entry) {
       fail(file.placeOf(entry["device_check"]), "the only value of 'device_check' is NoCheck");
     op.device_check = false;
   }
-  if (const YAML::Node number = entry["python_number"]) {
-    if (file.text(number, "python_number") != "tensor" || !entry["direct_while"])
-      fail(file.placeOf(number), "the only value of 'python_number' is tensor, of an entry with direct_while");
-    op.number_is_tensor = true;
-  }
   if (const YAML::Node names = entry["python_optional"]) {
     op.python_optional = file.list(names, "python_optional");
     for (const std::string& name : op.python_optional)
@@ -220,6 +215,11 @@ OperatorDef readEntry(const YamlFile& file, const YAML::Node& entry) {
           a == nullptr || !a->type.optional || a->default_value)
         fail(file.placeOf(names),
              op.qualifiedName() + " has no argument '" + name + "' that may be None and has no default");
+  }
+  if (const YAML::Node number = entry["python_number"]) {
+    if (file.text(number, "python_number") != "tensor" || !entry["direct_while"])
+      fail(file.placeOf(number), "the only value of 'python_number' is tensor, of an entry with direct_while");
+    op.number_is_tensor = true;
   }
   if (entry["python_module"]) op.python_module = file.text(entry["python_module"], "python_module");
   if (entry["manual_cpp_binding"])

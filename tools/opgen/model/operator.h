@@ -57,9 +57,9 @@ struct OperatorDef {
   bool method = false;
   /// The module of Python's package whose function it is: "nn" is nn.functional's, "" the package.
   std::string python_module;
+  std::vector<std::string> python_optional;  // arguments that are None in Python where they aren't given
   /// Whether who looks at a call from Python sees tensor_form's operator, with the number as a tensor.
   bool number_is_tensor = false;
-  std::vector<std::string> python_optional;  // arguments that are None in Python where they aren't given
   bool manual_cpp_binding = false;
   bool device_check = true;
   std::vector<std::string> tags;

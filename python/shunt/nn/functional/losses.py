@@ -96,6 +96,8 @@ def linear_cross_entropy(
     choose how PyTorch
     computes it in parts, and change nothing here.
     """
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
     if linear_weight.dim() > 2 and input.dim() != 2:
         raise RuntimeError(
             f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
