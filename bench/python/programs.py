@@ -1,5 +1,6 @@
-"""Measures one program in one library, in this process: `programs.py LIBRARY PROGRAM` prints nanoseconds, or nothing where the
-library lacks something. LIBRARY: shunt, compiled (shunt, with shunt.compile), torch, numpy. `bench/python/run` calls it.
+"""Measures one program in one library, in this process: `programs.py LIBRARY PROGRAM` prints nanoseconds, or nothing
+where the library lacks something. LIBRARY: shunt, compiled (shunt, with shunt.compile), torch, numpy.
+`bench/python/run` calls it.
 """
 
 import sys
@@ -44,7 +45,8 @@ def operators(L, grad=False):
 def indexing(L):
     x, mask, cat = matrix(L, 4, 4), matrix(L, 4, 4) > 0, L.cat
     pair = [x, x]
-    return {"x[i]": lambda: x[2], "x[1:, None]": lambda: x[1:, None], "x[mask]": lambda: x[mask], "x.sum()": lambda: x.sum(),
+    return {"x[i]": lambda: x[2], "x[1:, None]": lambda: x[1:, None], "x[mask]": lambda: x[mask],
+            "x.sum()": lambda: x.sum(),
             "x.mean(0)": lambda: x.mean(0), "cat": lambda: cat(pair)}
 
 
@@ -54,7 +56,8 @@ def numpy_programs():
     m = np.cos(np.arange(16, dtype=np.float32)).reshape(4, 4)
     mask = m > 0
     return {"x + y": lambda: x + y, "x * 2": lambda: x * 2, "relu(x)": lambda: np.maximum(x, 0), "x[i]": lambda: m[2],
-            "x[1:, None]": lambda: m[1:, None], "x[mask]": lambda: m[mask], "x.sum()": lambda: m.sum(), "x.mean(0)": lambda: m.mean(0),
+            "x[1:, None]": lambda: m[1:, None], "x[mask]": lambda: m[mask], "x.sum()": lambda: m.sum(),
+            "x.mean(0)": lambda: m.mean(0),
             "cat": lambda: np.concatenate([m, m])}
 
 
@@ -83,7 +86,8 @@ def control_loop(L, fast):
 
 def lstm(L, fast):
     """A long short-term memory of 32 units by hand over 20 steps: forward and backward."""
-    w, u, b = matrix(L, 8, 128).requires_grad_(), matrix(L, 32, 128, 1.0).requires_grad_(), vector(L, 128).requires_grad_()
+    w, u, b = matrix(L, 8, 128).requires_grad_(), matrix(L, 32, 128,
+                                                         1.0).requires_grad_(), vector(L, 128).requires_grad_()
     xs = [matrix(L, 4, 8, float(i)) for i in range(STEPS)]
 
     def step(xs):
@@ -158,7 +162,8 @@ def digits(L, fast):
     return lambda: step(x, y)
 
 
-PROGRAMS = {"control loop": control_loop, "LSTM": lstm, "Adam": adam_step, "Adam by optim": library_adam_step, "digits": digits}
+PROGRAMS = {"control loop": control_loop, "LSTM": lstm, "Adam": adam_step, "Adam by optim": library_adam_step,
+            "digits": digits}
 
 
 # --- others ---
@@ -182,8 +187,8 @@ def mode(L):
 
 
 def graph_time(L, is_first):
-    """CPU time until a function of 30 operators has run as a graph, less that of the function's own calls: of the first function
-    in a process, for which the package loads what it needs to compile, or of the next."""
+    """CPU time until a function of 30 operators has run as a graph, less that of the function's own calls: of the
+    first function in a process, for which the package loads what it needs to compile, or of the next."""
     x, y = vector(L), vector(L)
 
     def function(x, y):

@@ -53,6 +53,7 @@ class CustomOpDef:
         self._opoverload = _C._get_operator(name, "")
         self._lib.impl(self._name, self._autograd_kernel, "Autograd", with_keyset=True)
         self._fake = None
+        self._lib.impl(self._name, self._fake_kernel, "Meta")
         functools.update_wrapper(self, fn)
         _CUSTOM_OPS[name] = self
 
@@ -92,11 +93,17 @@ class CustomOpDef:
 
     def register_fake(self, fn, /):
         """Registers what the operator does to tensors without elements."""
-        first = self._fake is None
         self._fake = fn
-        if first:
-            self._lib.impl(self._name, lambda *args, **kwargs: self._fake(*args, **kwargs), "Meta")
         return fn
+
+    def _fake_kernel(self, *args, **kwargs):
+        if self._fake is not None:
+            return self._fake(*args, **kwargs)
+        if self._opoverload._schema.returns:
+            raise RuntimeError(f"There was no fake impl registered for {self}: what it returns for tensors without elements "
+                               f"(on meta, or fake) is not known. Please use `{self._init_fn.__name__}.register_fake` to add "
+                               "one.")
+        return None
 
     def register_autograd(self, backward, /, *, setup_context=None):
         """Registers the gradient; see library.register_autograd()."""
@@ -214,8 +221,7 @@ def _node_class(op, gradient, setup):
     has_keywords = any(a.kwarg_only for a in op._schema.arguments)
     num_positional = sum(not a.kwarg_only for a in op._schema.arguments)
 
-    class Node(Function):
-        _made_of = gradient, setup
+    class Members:
 
         @staticmethod
         def forward(ctx, call, *flat):
@@ -251,7 +257,10 @@ def _node_class(op, gradient, setup):
                 return list(result)
             return result
 
-    Node.__name__ = Node.__qualname__ = "GeneratedBackwardFor_" + op.name().replace("::", "_").replace(".", "_")
+    name = "GeneratedBackwardFor_" + op.name().replace("::", "_").replace(".", "_")
+    members = {key: value for key, value in vars(Members).items() if not key.startswith("__")}
+    name += "" if op._overloadname != "default" else "_default"
+    Node = type(Function)(name, (Function,), {**members, "_made_of": (gradient, setup)})
     _node_classes[op] = Node
     return Node
 

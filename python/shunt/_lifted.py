@@ -1,9 +1,9 @@
 """LiftedFloat: what stands for a float argument that takes many values, while a function is recorded.
 
-To the graph it is an input, a tensor of one double. Sums, differences and products of it with numbers are those that Python
-computes. With a tensor it does what a Python number does: it is rounded to the tensor's dtype, and doesn't change it. What a
-tensor can't do just so is refused, and the function runs as it is: where its value is read, powers, and quotients of
-numbers, which raise ZeroDivisionError in Python alone.
+To the graph it is an input, a tensor of one double. Sums, differences and products of it with numbers are those that
+Python computes. With a tensor it does what a Python number does: it is rounded to the tensor's dtype, and doesn't
+change it. What a tensor can't do just so is refused, and the function runs as it is: where its value is read, powers,
+and quotients of numbers, which raise ZeroDivisionError in Python alone.
 """
 
 import dis
@@ -53,7 +53,8 @@ class LiftedFloat:
         if isinstance(other, Tensor):
             mine, theirs = self._beside(other), other
         elif type(other) is LiftedFloat:
-            return LiftedFloat(operation(other.tensor, self.tensor) if reverse else operation(self.tensor, other.tensor))
+            return LiftedFloat(operation(other.tensor, self.tensor) if reverse
+                               else operation(self.tensor, other.tensor))
         elif type(other) in (int, float, bool) and abs(other) <= 2**53 or type(other) is float:
             return LiftedFloat(operation(other, self.tensor) if reverse else operation(self.tensor, other))
         else:
@@ -104,7 +105,8 @@ class LiftedFloat:
         return LiftedFloat(abs(self.tensor))
 
     __pow__ = __rpow__ = _refused("is raised to a power, or is one")
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _refused("is divided with a remainder")
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _refused("is divided with a "
+                                                                                            "remainder")
     # Without __float__ and __index__, so that methods of tensors don't take it for a number, and leave it to those above.
     __bool__ = __int__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refused("is read as a number")
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refused("is compared")

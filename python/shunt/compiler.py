@@ -3,10 +3,10 @@
 Note [Compiled functions of Python]
 The first call with new arguments is watched: which code runs, and which C functions it calls. From that and from the
 function everything is walked that a call can read besides its tensors: closures, globals, defaults, attributes
-(shunt._walk). What was found is compared before each later call, so a number that changed is another variant, and never a
-frozen value. The second call runs the function, too, and shows whether it changes any of that, which no graph would do.
-From then on C++ decides (Note [Specialisations]): it records the function on tensors without elements, and runs the graph.
-What can't be recorded soundly runs as it is, and explain() says why, with the line.
+(shunt._walk). What was found is compared before each later call, so a number that changed is another variant, and
+never a frozen value. The second call runs the function, too, and shows whether it changes any of that, which no graph
+would do. From then on C++ decides (Note [Specialisations]): it records the function on tensors without elements, and
+runs the graph. What can't be recorded soundly runs as it is, and explain() says why, with the line.
 """
 
 import copy
@@ -18,7 +18,8 @@ import warnings
 
 from shunt import _C
 
-__all__ = ["Compiled", "compile", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "reset"]
+__all__ = ["Compiled", "compile", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
+           "reset"]
 
 _UNSTABLE_CALLS = 3  # calls that change what the function reads, before it is left alone
 _LIFT_AFTER = 3  # values of a float, before it is a tensor to the graph
@@ -31,7 +32,7 @@ def _walker():
     """The walker's modules, loaded when the first function is compiled."""
     from shunt._walk import guard, observe, refusal, walk
     if not _walker_state:
-        _C._set_value_types(guard.library.VALUE_TYPES)
+        _C._set_value_types(guard.library.VALUE_TYPES, guard.enum.Enum)
         _walker_state.append(True)
     return guard, observe, refusal, walk
 
@@ -86,7 +87,8 @@ class Compiled(_C._CompiledBase):
         _, observe, _, _ = _walker()
         self._note_miss(args, kwargs)
         if len(self._specializations) >= self._options["max_variants"]:
-            return self._run(f"there are {len(self._specializations)} variants (max_variants) for other arguments and values: "
+            return self._run(f"there are {len(self._specializations)} variants (max_variants) for other arguments and "
+                             f"values: "
                              f"{self._misses[-1]}", args, kwargs)
         try:
             specialization = self._specialization_for(args, kwargs)
@@ -251,7 +253,8 @@ class Compiled(_C._CompiledBase):
 
     def counts(self):
         """What became of the calls: a dict of hits (a graph ran), eager, recorded, invalidated, variants, record_ms."""
-        total = {"hits": 0, "eager": sum(self._without.values()), "recorded": 0, "invalidated": 0, "variants": 0, "record_ms": 0.0}
+        total = {"hits": 0, "eager": sum(self._without.values()), "recorded": 0, "invalidated": 0, "variants": 0,
+                 "record_ms": 0.0}
         for s in self._facts:
             for key, value in s.counts().items():
                 total[key] += value
@@ -309,8 +312,8 @@ def _register(compiled):
 
 
 def _classes(args, kwargs):
-    """Members of enums among the arguments, which count by value, and classes of named tuples, which are taken apart: code
-    reads their attributes."""
+    """Members of enums among the arguments, which count by value, and classes of named tuples, which are taken apart:
+    code reads their attributes."""
     import enum
     found = {}
     todo = [args, kwargs]
@@ -325,30 +328,33 @@ def _classes(args, kwargs):
     return list(found.values())
 
 
-def compile(model=None, *, fullgraph=False, dynamic=None, backend="shunt", mode=None, options=None, disable=False, name=None):
+def compile(model=None, *, fullgraph=False, dynamic=None, backend="shunt", mode=None, options=None, disable=False,
+            name=None):
     """A function that does what `model` does, to the bit, and runs as a graph of its operators from the third call on.
 
-    Each set of arguments that aren't tensors, of dtypes, shapes and modes, and of what the function reads besides (closures,
-    globals, attributes) gets a graph of its own. What can't be a graph runs as it is: explain() says why. As a decorator,
-    with or without options.
+    Each set of arguments that aren't tensors, of dtypes, shapes and modes, and of what the function reads besides
+    (closures, globals, attributes) gets a graph of its own. What can't be a graph runs as it is: explain() says why.
+    As a decorator, with or without options.
 
     Args:
         model: a function, method, module or other callable.
         fullgraph: raises RuntimeError where the function can't be a graph.
         dynamic, mode, backend: accepted as torch.compile's are; they change nothing.
         options: a dict: record_after (calls with the same arguments before it is recorded; "auto": when times say so),
-            max_variants (8), max_sizes (32), check ("first", "always" or "never": which runs are compared with the function).
-            Other keys are accepted, and change nothing.
+            max_variants (8), max_sizes (32), check ("first", "always" or "never": which runs are compared with the
+            function). Other keys are accepted, and change nothing.
         disable: returns `model` itself.
         name: for messages.
     """
     if model is None:
-        return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options,
+        return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode,
+                                 options=options,
                                  disable=disable, name=name)
     if not callable(model):
         raise TypeError(f"compile: expected a function or another callable, got {type(model).__name__}")
     if not isinstance(backend, str):
-        raise NotImplementedError("compile: backend: functions that take a graph aren't supported; Compiled.graph() shows it")
+        raise NotImplementedError("compile: backend: functions that take a graph aren't supported; Compiled.graph() "
+                                  "shows it")
     if disable or getattr(model, "_shunt_disabled", False):
         return model
     return Compiled(model, _options_from(options), name, fullgraph)
@@ -369,7 +375,8 @@ def _options_from(options):
 
 
 def disable(fn=None, recursive=True, *, reason=None):
-    """A function that is never part of a graph: what calls it runs as it is. As a decorator, with or without arguments."""
+    """A function that is never part of a graph: what calls it runs as it is. As a decorator, with or without
+    arguments."""
     if fn is None:
         return functools.partial(disable, recursive=recursive, reason=reason)
     if isinstance(fn, Compiled):

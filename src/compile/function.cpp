@@ -145,11 +145,16 @@ const CompiledFunction::Variant* CompiledFunction::State::add(std::unique_ptr<Va
 }
 
 void CompiledFunction::State::noteAttempt(const CompileKind& kind, const std::string& why, bool threw) {
-  const std::lock_guard lock(mutex);
-  refusal = why;
-  if (std::exchange(was_raced, false) || threw || seen.wasTriedBefore(kind)) return;
-  if (++failures == 1) log(LogLevel::kWarning, str(options.name, " runs without a graph: ", why));
-  if (failures >= kFailuresBeforeGivingUp) given_up.store(true, std::memory_order_relaxed);
+  bool is_first = false;
+  {
+    const std::lock_guard lock(mutex);
+    refusal = why;
+    if (std::exchange(was_raced, false) || threw || seen.wasTriedBefore(kind)) return;
+    is_first = ++failures == 1;
+    if (failures >= kFailuresBeforeGivingUp) given_up.store(true, std::memory_order_relaxed);
+  }
+  // Outside of the mutex: a sink may be a program's, and wait for a thread that waits for the mutex.
+  if (is_first) log(LogLevel::kWarning, str(options.name, " runs without a graph: ", why));
 }
 
 const void* CompiledFunction::result(const Variant& variant) { return variant.result.get(); }

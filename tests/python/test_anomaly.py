@@ -76,7 +76,7 @@ def test_the_step_that_led_to_it():
         z = g * float("nan")
         with pytest.warns(UserWarning) as caught, pytest.raises(RuntimeError, match="nan"):
             z.backward()
-    assert "Error detected in MulBackward0" in str(caught[0].message)
+    assert "Error detected in MulBackward" in str(caught[0].message)
 
 
 def test_the_mode():

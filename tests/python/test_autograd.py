@@ -497,7 +497,7 @@ def test_long_graphs_end_without_recursion():
     assert node.name() == "AddBackward0"
 
 
-SAVING = """x * x; x.exp(); x**2; x.relu(); x[1]; x[lib.tensor([0, 1])]; lib.cat([x, x]); x.clamp(0, 1); x / 2; x.sum(0, True)
+SAVING = """x * x; x.exp(); x**2; x.relu(); x[1]; x[lib.tensor([0, 1])]; lib.cat([x, x]); x.clamp(0, 1); x / x; x.sum(0, True)
 x.reshape(3, 1) @ x.reshape(1, 3); lib.stack([x, x]); x.max(0)[0]; lib.where(x > 1, x, x); x.sigmoid(); x.prod()"""
 
 

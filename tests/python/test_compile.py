@@ -39,7 +39,8 @@ def test_it_is_a_decorator_with_and_without_options():
         """Doubles."""
         return x * 2
 
-    @shunt.compile(fullgraph=True, dynamic=False, mode="max-autotune", backend="inductor", options={"epilogue_fusion": True})
+    @shunt.compile(fullgraph=True, dynamic=False, mode="max-autotune", backend="inductor",
+                   options={"epilogue_fusion": True})
     def g(x):
         return x * 3
 
@@ -52,7 +53,8 @@ def test_it_is_a_decorator_with_and_without_options():
 
 def test_other_sizes_dtypes_and_grad_modes_are_other_variants():
     f = unchecked(affine)
-    for x in (shunt.randn(3), shunt.randn(2, 5), shunt.randn(3, dtype=shunt.float64), shunt.randn(3, requires_grad=True)):
+    for x in (shunt.randn(3), shunt.randn(2, 5), shunt.randn(3, dtype=shunt.float64),
+              shunt.randn(3, requires_grad=True)):
         before = hits(f)
         for _ in range(4):
             assert facts(f(x)) == facts(affine(x))
@@ -64,7 +66,8 @@ def test_other_sizes_dtypes_and_grad_modes_are_other_variants():
 def test_arguments_that_are_no_tensors_are_compared():
     f = unchecked(lambda x, k, name=None, flags=(): x * k if name is None else x + len(flags))
     x = shunt.randn(3)
-    for call in (lambda: f(x, 2), lambda: f(x, 3), lambda: f(x, 2.0), lambda: f(x, True), lambda: f(x, 1, name="a", flags=(1, 2)),
+    for call in (lambda: f(x, 2), lambda: f(x, 3), lambda: f(x, 2.0), lambda: f(x, True),
+                 lambda: f(x, 1, name="a", flags=(1, 2)),
                  lambda: f(x, 1, flags=[1], name="a")):
         warm(call)
     assert f(x, 2).tolist() == (x * 2).tolist() and f(x, 3).tolist() == (x * 3).tolist()
@@ -131,7 +134,9 @@ def test_a_branch_on_values_runs_the_function_and_names_the_line():
         warm(shunt.compile(function, fullgraph=True), shunt.ones(3), times=4)
 
 
-@pytest.mark.parametrize("read", [lambda x: x.sum().item(), lambda x: float(x.sum()), lambda x: x.tolist(), lambda x: int(x.argmax()),
+@pytest.mark.parametrize("read",
+                         [lambda x: x.sum().item(), lambda x: float(x.sum()), lambda x: x.tolist(),
+                          lambda x: int(x.argmax()),
                                   lambda x: bool((x > 0).any()), lambda x: x.nonzero()])
 def test_reading_values_runs_the_function(read):
     f = unchecked(lambda x: (x * 2, read(x)))
@@ -452,5 +457,6 @@ print(f.counts()["hits"])
                                                  ({"SHUNT_COMPILE_RECORD_AFTER": "2"}, "2"), ({}, "3")])
 def test_variables_of_the_environment(variables, expected):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("SHUNT_COMPILE")}
-    out = subprocess.run([sys.executable, "-c", CHECKED], env={**environment, **variables}, capture_output=True, text=True)
+    out = subprocess.run([sys.executable, "-c", CHECKED], env={**environment, **variables}, capture_output=True,
+                         text=True)
     assert out.stdout.strip() == expected, out.stderr

@@ -152,8 +152,10 @@ def make(kind, **settings):
 
 
 @pytest.mark.parametrize("kind, settings", [
-    ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True}), ("RMSprop", {"capturable": True}), ("Adam", {"capturable": True}),
-    ("AdamW", {"capturable": True, "amsgrad": True}), ("Adam", {"capturable": True, "weight_decay": 0.1, "maximize": True}),
+    ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True}), ("RMSprop", {"capturable": True}),
+    ("Adam", {"capturable": True}),
+    ("AdamW", {"capturable": True, "amsgrad": True}),
+    ("Adam", {"capturable": True, "weight_decay": 0.1, "maximize": True}),
 ])
 def test_optimisers_are_part_of_graphs(kind, settings):
     found = []

@@ -1,4 +1,5 @@
-"""What a compiled function reads besides its arguments: a change is another variant or a refusal by name, and never a frozen value."""
+"""What a compiled function reads besides its arguments: a change is another variant or a refusal by name, and never a
+frozen value."""
 
 import contextvars
 import enum
@@ -53,7 +54,8 @@ class Color(enum.Enum):
 
 
 def check_change(function, change, *args):
-    """The function is a graph; after the change it gives what it gives then, and is a graph again; and so on with the change undone."""
+    """The function is a graph; after the change it gives what it gives then, and is a graph again; and so on with the
+    change undone."""
     f = unchecked(function)
     warm(f, *args, times=4)
     before = hits(f)
@@ -153,7 +155,8 @@ def test_defaults():
 
 @pytest.mark.parametrize("change", [
     lambda h: setattr(h, "k", 5.0), lambda h: setattr(h, "w", shunt.full([3], 2.0)), lambda h: h.items.append(3.0),
-    lambda h: setattr(h.child, "value", 1.0), lambda h: setattr(h, "rate", 9.0), lambda h: setattr(type(h), "rate", 0.25),
+    lambda h: setattr(h.child, "value", 1.0), lambda h: setattr(h, "rate", 9.0),
+    lambda h: setattr(type(h), "rate", 0.25),
     lambda h: h.__dict__.update(k=7.0),
 ], ids=["number", "tensor", "list", "child", "shadows the class", "class", "dict"])
 def test_attributes_of_objects(change):
@@ -331,3 +334,37 @@ def test_guards_keep_nothing_of_the_arguments_tensors():
     del x
     gc.collect()
     assert reference() is None
+
+
+def reads_of(w):
+    import numpy as np
+    return {
+        "numpy": lambda x: x * float(w.numpy()[0]), "tolist": lambda x: x * w.tolist()[0],
+        "item": lambda x: x * w[0].item(),
+        "float": lambda x: x * float(w[0]), "array": lambda x: x * float(np.asarray(w)[0]),
+        "bool": lambda x: x * (2 if w[0] > 0 else 3),
+        "text": lambda x: x * len(f"{w}"), "repr": lambda x: x * len(repr(w)),
+        "iterated": lambda x: sum((x * float(v) for v in w), x),
+        "equal": lambda x: x * (2 if shunt.equal(w, w) else 3),
+        "allclose": lambda x: x * (2 if shunt.allclose(w, w * 1) else 3),
+        "contains": lambda x: x * (2 if 1.0 in w else 3), "int": lambda x: x[: int(w[0])],
+        "index": lambda x: x[w.long()[0]] if True else x,
+        "memoryview": lambda x: x * memoryview(w)[0] if hasattr(type(w), "__buffer__") else x * w[0].item(),
+        "pointer": lambda x: x * (w.data_ptr() % 7), "nonzero": lambda x: x * w.nonzero().shape[0],
+        "mask": lambda x: (x * w)[w > 1].sum(),
+    }
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", reads_of(None))
+def test_elements_of_captured_tensors_that_python_reads_are_never_frozen(name):
+    w = shunt.full([3], 1.0)
+    function = reads_of(w)[name]
+    f = unchecked(function)
+    for value in (1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 0.0, -1.0):
+        w.fill_(value)
+        try:
+            want = facts(function(X))
+        except IndexError:
+            continue
+        assert facts(f(X)) == want, (value, f.explain())

@@ -4,7 +4,8 @@ import pytest
 
 import shunt
 from shunt._functionalize import functionalize
-from shunt._subclasses.fake_tensor import FakeTensor, FakeTensorMode, is_fake, unset_fake_temporarily
+from shunt._subclasses.fake_tensor import (DataDependentOutputException, DynamicOutputShapeException, FakeTensor, FakeTensorMode, is_fake,
+                                            unset_fake_temporarily)
 
 
 def test_shapes_without_elements():
@@ -43,6 +44,11 @@ def test_errors_are_the_real_ones():
             shunt.ones(2, 3) @ shunt.ones(2, 3)
         with pytest.raises(RuntimeError):
             shunt.ones(2).item()
+        for element in (bool, float, int):
+            with pytest.raises(DataDependentOutputException):
+                element(shunt.ones(1))
+        with pytest.raises(DynamicOutputShapeException):
+            shunt.ones(3).nonzero()
         with unset_fake_temporarily() as before:
             assert before is mode and not is_fake(shunt.ones(2))
     with pytest.raises(RuntimeError):

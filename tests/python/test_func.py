@@ -19,7 +19,8 @@ def data(library, *shape, shift=0.0):
 
 def is_close(a, b):
     flat = lambda x: [x] if not isinstance(x, list) else [z for y in x for z in flat(y)]
-    return len(flat(a)) == len(flat(b)) and all(abs(p - q) <= 1e-9 * max(1.0, abs(p), abs(q)) for p, q in zip(flat(a), flat(b)))
+    return len(flat(a)) == len(flat(b)) and all(abs(p - q) <= 1e-9 * max(1.0, abs(p), abs(q)) for p,
+                                                q in zip(flat(a), flat(b)))
 
 
 def lists(tree, kind):
@@ -65,41 +66,52 @@ PROGRAMS = {
     "grad of an unused one": lambda L, F, d: F.grad(lambda x, y: y.sum())(d(3), d(3)),
     "grad of grad": lambda L, F, d: F.grad(lambda x: F.grad(lambda z: z.sin())(x) * x)(d(1)[0]),
     "grad of grad of grad": lambda L, F, d: F.grad(F.grad(F.grad(lambda x: x ** 4)))(d(1)[0]),
-    "vjp": lambda L, F, d: (lambda out, pull: (out, pull((d(3), d(3, shift=1.0)))))(*F.vjp(lambda x, y: (x * y, x.sin()), d(3), d(3, shift=.5))),
+    "vjp": lambda L, F,
+    d: (lambda out,
+        pull: (out, pull((d(3), d(3, shift=1.0)))))(*F.vjp(lambda x, y: (x * y, x.sin()), d(3), d(3, shift=.5))),
     "vjp of one": lambda L, F, d: (lambda out, pull: (out, pull(d(2, 3))))(*F.vjp(lambda x: x.exp(), d(2, 3))),
     "vjp of a dict": lambda L, F, d: F.vjp(lambda x: {"a": x * 2, "b": x.sum()}, d(3))[1]({"a": d(3), "b": d(1)[0]}),
     "jvp": lambda L, F, d: F.jvp(lambda x: x.sin() * x, (d(4),), (d(4, shift=1.0),)),
-    "jvp of several": lambda L, F, d: F.jvp(lambda x, y: (x * y, x.sum()), (d(4), d(4, shift=2.0)), (d(4, shift=1.0), d(4, shift=3.0))),
+    "jvp of several": lambda L, F,
+    d: F.jvp(lambda x, y: (x * y, x.sum()), (d(4), d(4, shift=2.0)), (d(4, shift=1.0), d(4, shift=3.0))),
     "jvp with aux": lambda L, F, d: F.jvp(lambda x: (x.sin(), x), (d(4),), (d(4, shift=1.0),), has_aux=True),
     "grad of jvp": lambda L, F, d: F.grad(lambda x: F.jvp(lambda z: z ** 3, (x,), (x * 2,))[1].sum())(d(4)),
     "jacrev": lambda L, F, d: F.jacrev(lambda x: x.sin() * x.sum())(d(3)),
     "jacrev of several": lambda L, F, d: F.jacrev(lambda x, y: (x * y, x.sum()), argnums=(0, 1))(d(3), d(3, shift=1.0)),
-    "jacrev of dicts": lambda L, F, d: F.jacrev(lambda p: {"out": p["a"].sin().outer(p["b"])})({"a": d(2), "b": d(3, shift=1.)}),
+    "jacrev of dicts": lambda L, F,
+    d: F.jacrev(lambda p: {"out": p["a"].sin().outer(p["b"])})({"a": d(2), "b": d(3, shift=1.)}),
     "jacrev with aux": lambda L, F, d: F.jacrev(lambda x: (x ** 2, x.sum()), has_aux=True)(d(3)),
     "jacrev in chunks": lambda L, F, d: F.jacrev(lambda x: x.exp() * x.sum(), chunk_size=2)(d(5)),
     "jacfwd": lambda L, F, d: F.jacfwd(lambda x: x.sin() * x.sum())(d(3)),
     "jacfwd of several": lambda L, F, d: F.jacfwd(lambda x, y: (x * y, x.sum()), argnums=(0, 1))(d(3), d(3, shift=1.0)),
     "hessian": lambda L, F, d: F.hessian(lambda x: (x ** 3).sum() * x[0])(d(3)),
-    "hessian of several": lambda L, F, d: F.hessian(lambda x, y: (x * y).sin().sum(), argnums=(0, 1))(d(2), d(2, shift=1.0)),
+    "hessian of several": lambda L, F,
+    d: F.hessian(lambda x, y: (x * y).sin().sum(), argnums=(0, 1))(d(2), d(2, shift=1.0)),
     "jacfwd of jacrev": lambda L, F, d: F.jacfwd(F.jacrev(lambda x: (x ** 3).sum()))(d(3)),
     "linearize": lambda L, F, d: (lambda out, f: (out, f(d(3, shift=2.0))))(*F.linearize(lambda x: x.sin() * x, d(3))),
     "vmap": lambda L, F, d: F.vmap(lambda x, y: (x * y).sum())(d(5, 3), d(5, 3, shift=1.0)),
     "vmap with in_dims": lambda L, F, d: F.vmap(lambda x, y: x @ y, in_dims=(1, None))(d(3, 5), d(3, 2)),
     "vmap with negative ones": lambda L, F, d: F.vmap(lambda x: x * 2, in_dims=-1, out_dims=-1)(d(2, 3, 4)),
-    "vmap of containers": lambda L, F, d: F.vmap(lambda p, x: {"out": p["w"] @ x, "x": [x]}, in_dims=({"w": None}, 0))({"w": d(2, 3)}, d(4, 3)),
+    "vmap of containers": lambda L, F,
+    d: F.vmap(lambda p, x: {"out": p["w"] @ x, "x": [x]}, in_dims=({"w": None}, 0))({"w": d(2, 3)}, d(4, 3)),
     "vmap with out_dims": lambda L, F, d: F.vmap(lambda x: (x, x * 2), out_dims=(0, 1))(d(4, 3)),
     "vmap with one out_dim": lambda L, F, d: F.vmap(lambda x: (x, x * 2), out_dims=1)(d(4, 3)),
     "vmap without a batch in a result": lambda L, F, d: F.vmap(lambda x: (x, 3.0), out_dims=(0, None))(d(4, 3)),
     "vmap repeats what all share": lambda L, F, d: F.vmap(lambda x: d(2))(d(4, 3)),
     "vmap in chunks": lambda L, F, d: F.vmap(lambda x: (x.sum(), x * 2), out_dims=(0, 1), chunk_size=2)(d(5, 3)),
     "vmap with keywords": lambda L, F, d: F.vmap(lambda x, y=None: x + y)(d(3), y=d(3, shift=1.0)),
-    "vmap of vmap": lambda L, F, d: F.vmap(F.vmap(lambda a, b: a * b, in_dims=(None, 0)), in_dims=(0, None))(d(3), d(4, shift=1.0)),
-    "per-sample gradients": lambda L, F, d: F.vmap(F.grad(loss), in_dims=(None, 0, 0))(d(3, 2), d(5, 3), d(5, 2, shift=1.0)),
-    "gradient of a batch": lambda L, F, d: F.grad(lambda w, x, y: F.vmap(loss, in_dims=(None, 0, 0))(w, x, y).sum())(d(3, 2), d(5, 3), d(5, 2)),
+    "vmap of vmap": lambda L, F,
+    d: F.vmap(F.vmap(lambda a, b: a * b, in_dims=(None, 0)), in_dims=(0, None))(d(3), d(4, shift=1.0)),
+    "per-sample gradients": lambda L, F,
+    d: F.vmap(F.grad(loss), in_dims=(None, 0, 0))(d(3, 2), d(5, 3), d(5, 2, shift=1.0)),
+    "gradient of a batch": lambda L, F,
+    d: F.grad(lambda w, x, y: F.vmap(loss, in_dims=(None, 0, 0))(w, x, y).sum())(d(3, 2), d(5, 3), d(5, 2)),
     "vmap of jacrev": lambda L, F, d: F.vmap(F.jacrev(lambda x: x.sin() * x.sum()))(d(4, 3)),
     "vmap of hessian": lambda L, F, d: F.vmap(F.hessian(lambda x: (x ** 3).prod()))(d(4, 3)),
-    "vmap of jvp": lambda L, F, d: F.vmap(lambda x, t: F.jvp(lambda z: z.sin() * z.sum(), (x,), (t,))[1])(d(4, 3), d(4, 3, shift=1.0)),
-    "grad of vmap of grad": lambda L, F, d: F.grad(lambda w: F.vmap(F.grad(loss), in_dims=(None, 0, 0))(w, d(5, 3), d(5, 2)).square().sum())(d(3, 2)),
+    "vmap of jvp": lambda L, F,
+    d: F.vmap(lambda x, t: F.jvp(lambda z: z.sin() * z.sum(), (x,), (t,))[1])(d(4, 3), d(4, 3, shift=1.0)),
+    "grad of vmap of grad": lambda L, F,
+    d: F.grad(lambda w: F.vmap(F.grad(loss), in_dims=(None, 0, 0))(w, d(5, 3), d(5, 2)).square().sum())(d(3, 2)),
 }
 
 
@@ -262,7 +274,8 @@ def test_tied_weights_are_replaced_together():
     module = Linear(shared, child=Linear(shared))
     x, other = data(shunt, 4, 3), data(shunt, 3, 3, shift=1.0)
     assert is_close(functional_call(module, {"weight": other}, x).tolist(), (x @ other @ other).tolist())
-    assert is_close(functional_call(module, {"weight": other}, x, tie_weights=False).tolist(), (x @ other @ shared).tolist())
+    assert is_close(functional_call(module, {"weight": other}, x, tie_weights=False).tolist(),
+                    (x @ other @ shared).tolist())
     with pytest.raises(ValueError, match="tied"):
         functional_call(module, {"weight": other, "child.weight": other + 1}, x)
 

@@ -1,6 +1,8 @@
 """autograd.Function: as PyTorch's, for functions right and wrong."""
 
 import gc
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -442,3 +444,35 @@ def test_long_chains_end_without_recursion():
         y = f.apply(y * 0)
     y.sum().backward()
     del y
+
+
+AT_THE_END = """
+import threading, time, shunt
+
+class Twice(shunt.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+def work():
+    while True:
+        x = shunt.ones(3, requires_grad=True)
+        Twice.apply(x * 2).sum().backward()
+
+for _ in range(2):
+    threading.Thread(target=work, daemon=True).start()
+y = Twice.apply(shunt.ones(3, requires_grad=True))
+y.grad_fn.result = y
+time.sleep(0.05)
+print("done")
+"""
+
+
+def test_threads_that_run_backward_when_the_interpreter_ends():
+    for _ in range(5):
+        run = subprocess.run([sys.executable, "-c", AT_THE_END], capture_output=True, text=True, timeout=120)
+        assert (run.returncode, run.stdout) == (0, "done\n"), run.stderr

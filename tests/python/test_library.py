@@ -253,6 +253,9 @@ def test_custom_op():
     assert str(shunt.ops.customlib.scale.default._schema) == "customlib::scale(Tensor x, float by=2.0) -> Tensor"
     assert scale.__name__ == "scale"
 
+    with pytest.raises(RuntimeError, match="no fake impl registered for <CustomOpDef"):
+        scale(shunt.ones(2, device="meta"))
+
     @scale.register_fake
     def _(x, by=2.0):
         return shunt.empty_like(x)
@@ -301,7 +304,9 @@ def test_gradients_of_custom_ops():
         return grad * 2 * ctx.saved_tensors[0], [grad]
 
     square.register_autograd(backward, setup_context=setup)
-    square(x, [y]).sum().backward()
+    result = square(x, [y])
+    assert type(result.grad_fn).__name__ == "GeneratedBackwardFor_customlib_square_defaultBackward"
+    result.sum().backward()
     assert x.grad.tolist() == [6.0, 6.0] and y.grad.tolist() == [1.0, 1.0]
 
 

@@ -31,7 +31,8 @@ def test_leaves_come_in_the_order_of_pytorch(tree):
     leaves, spec = torch_pytree.tree_flatten(tree)
     mine, my_spec = pytree.tree_flatten(tree)
     assert mine == leaves
-    assert (my_spec.num_nodes, my_spec.num_leaves, my_spec.num_children) == (spec.num_nodes, spec.num_leaves, spec.num_children)
+    assert (my_spec.num_nodes, my_spec.num_leaves, my_spec.num_children) == (spec.num_nodes, spec.num_leaves,
+                                                                             spec.num_children)
 
 
 def test_a_default_dict_keeps_its_factory():
@@ -58,11 +59,11 @@ def test_specs_compare_by_structure():
 def test_maps_take_further_trees():
     assert pytree.tree_map(lambda a, b: a + b, {"a": [1, 2]}, {"a": [10, 20]}) == {"a": [11, 22]}
     assert pytree.tree_map(lambda a, b: (a, b), [1], [(5, 6)]) == [(1, (5, 6))]
-    with pytest.raises(ValueError, match="arity"):
+    with pytest.raises(ValueError, match="children"):
         pytree.tree_map(lambda a, b: a, [1, 2], [1])
-    with pytest.raises(ValueError, match="Type mismatch"):
+    with pytest.raises(ValueError, match="expected a"):
         pytree.tree_map(lambda a, b: a, [1, 2], (1, 2))
-    with pytest.raises(ValueError, match="context"):
+    with pytest.raises(ValueError, match="with"):
         pytree.tree_map(lambda a, b: a, {"a": 1}, {"b": 1})
 
 
@@ -80,7 +81,7 @@ def test_a_tree_may_end_early():
 
 
 def test_a_wrong_number_of_leaves_is_an_error():
-    with pytest.raises(ValueError, match="holds 2 items"):
+    with pytest.raises(ValueError, match="holds 2 leaves"):
         pytree.tree_unflatten([1], pytree.tree_structure([1, 2]))
     with pytest.raises(TypeError, match="TreeSpec"):
         pytree.tree_unflatten([1], [1])
@@ -115,7 +116,8 @@ def test_dataclasses_can_be_registered():
     try:
         leaves, spec = pytree.tree_flatten(State(1, [2]))
         assert leaves == [1, 2] and pytree.tree_unflatten([3, 4], spec) == State(3, [4])
-        assert pytree.tree_flatten_with_path({"k": State(1, [2])})[0] == [(("k", "position"), 1), (("k", "velocity", 0), 2)]
+        assert pytree.tree_flatten_with_path({"k": State(1, [2])})[0] == [(("k", "position"), 1),
+                                                                          (("k", "velocity", 0), 2)]
     finally:
         pytree._deregister_pytree_node(State)
     with pytest.raises(TypeError):

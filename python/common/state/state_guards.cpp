@@ -26,9 +26,8 @@ uint64_t versionOf(PyObject* dict) {
 }
 
 PyTypeObject* dequeType() {
-  static PyTypeObject* const type =
-      reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(PyImport_ImportModule("collections"), "deque"));
-  return type;
+  static PyObject* cache = nullptr;
+  return reinterpret_cast<PyTypeObject*>(imported(cache, "collections", "deque"));
 }
 
 // The methods of list and deque, whatever a subclass makes of them.
@@ -47,8 +46,8 @@ Ref elementOf(PyObject* owner, Py_ssize_t i) {
 // Of a function what is asked for most, without the audit that reading `__code__` is.
 PyObject* partOf(PyObject* function, PyObject* key) {
   static PyObject *const code = PyUnicode_InternFromString("__code__"),
-                  *const defaults = PyUnicode_InternFromString("__defaults__"),
-                  *const keyword_defaults = PyUnicode_InternFromString("__kwdefaults__");
+                         *const defaults = PyUnicode_InternFromString("__defaults__"),
+                         *const keyword_defaults = PyUnicode_InternFromString("__kwdefaults__");
   const auto orNone = [](PyObject* o) { return o != nullptr ? o : Py_None; };
   if (key == code) return PyFunction_GET_CODE(function);
   if (key == defaults) return orNone(PyFunction_GET_DEFAULTS(function));
@@ -62,8 +61,7 @@ Ref attributeOf(PyObject* owner, PyObject* key) {
   PyTypeObject* const type = Py_TYPE(owner);
   PyObject* const found = _PyType_Lookup(type, key);
   if (found == nullptr || (Py_TYPE(found) != &PyGetSetDescr_Type && Py_TYPE(found) != &PyMemberDescr_Type)) return {};
-  return Ref::steal(
-      Py_TYPE(found)->tp_descr_get(found, owner, reinterpret_cast<PyObject*>(type)));
+  return Ref::steal(Py_TYPE(found)->tp_descr_get(found, owner, reinterpret_cast<PyObject*>(type)));
 }
 
 bool havePlainHashes(PyObject* dict) {
@@ -113,7 +111,8 @@ void StateGuards::add(PyObject* guard) {
     throw PythonError();
   }
   PyObject* const counted = of_dict || of_type ? owner : nullptr;
-  if (groups_.empty() || groups_.back().counted != counted) groups_.push_back({guards_.size(), guards_.size(), counted});
+  if (groups_.empty() || groups_.back().counted != counted)
+    groups_.push_back({guards_.size(), guards_.size(), counted});
   guards_.push_back(std::move(g));
   groups_.back().end = guards_.size();
 }

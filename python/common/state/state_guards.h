@@ -21,8 +21,8 @@ namespace shunt::python {
 class StateGuards {
  public:
   StateGuards() = default;
-  /// `guards`: a list of tuples (kind, owner, key, expected, by_value, path), see guard.py, which has the meaning of each
-  /// kind, and `missing`, the object that stands for an attribute that isn't there. Throws PythonError for others.
+  /// `guards`: a list of tuples (kind, owner, key, expected, by_value, path), see guard.py, which has the meaning of
+  /// each kind, and `missing`, the object that stands for an attribute that isn't there. Throws PythonError for others.
   StateGuards(PyObject* guards, PyObject* missing);
   /// The position of the first guard that doesn't hold, or -1. Runs no code of the user's.
   int64_t firstFailed() const;

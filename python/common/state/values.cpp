@@ -10,15 +10,7 @@ namespace {
 
 std::vector<PyTypeObject*> value_types;
 
-PyTypeObject* enumType() {
-  static PyTypeObject* const type = [] {
-    const Ref module = Ref::steal(PyImport_ImportModule("enum"));
-    PyObject* const found = module ? PyObject_GetAttrString(module.get(), "Enum") : nullptr;
-    PyErr_Clear();
-    return reinterpret_cast<PyTypeObject*>(found);
-  }();
-  return type;
-}
+PyTypeObject* enum_type = nullptr;
 
 // Immutable, and two equal ones can't be told apart but by their identity.
 bool isValueType(PyTypeObject* t) {
@@ -57,7 +49,10 @@ uint64_t bitsOf(double x) {
 
 }  // namespace
 
-void setValueTypes(std::vector<PyTypeObject*> types) { value_types = std::move(types); }
+void setValueTypes(std::vector<PyTypeObject*> types, PyTypeObject* enumeration) {
+  value_types = std::move(types);
+  enum_type = enumeration;
+}
 
 bool isValue(PyObject* o) {
   PyTypeObject* const type = Py_TYPE(o);
@@ -71,7 +66,7 @@ bool isValue(PyObject* o) {
     const auto elements = elementsOf(o);
     return std::all_of(elements.begin(), elements.end(), isValue);
   }
-  if (enumType() == nullptr || !PyType_IsSubtype(type, enumType())) return false;
+  if (enum_type == nullptr || !PyType_IsSubtype(type, enum_type)) return false;
   static PyObject* const name = PyUnicode_InternFromString("_value_");
   const Ref value = Ref::steal(PyObject_GenericGetAttr(o, name));
   if (!value) PyErr_Clear();

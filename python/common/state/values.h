@@ -10,12 +10,12 @@
 
 namespace shunt::python {
 
-/// Types of the tensor library whose objects count by value: dtypes, devices, layouts, sizes. Before the first use of
-/// what is below; borrowed, and to be kept alive.
-void setValueTypes(std::vector<PyTypeObject*> types);
+/// Types of the tensor library whose objects count by value, dtypes, devices, layouts, sizes, and the class enum.Enum.
+/// Before the first use of what is below; borrowed, and to be kept alive.
+void setValueTypes(std::vector<PyTypeObject*> types, PyTypeObject* enumeration);
 
-/// Whether an object counts by value: numbers, strings, constants of the tensor library, enums, and tuples and slices of
-/// these alone.
+/// Whether an object counts by value: numbers, strings, constants of the tensor library, enums, and tuples and slices
+/// of these alone.
 bool isValue(PyObject* o);
 
 /// Whether two objects are the same value: the same object, or of one type that counts by value and equal. -0.0 isn't

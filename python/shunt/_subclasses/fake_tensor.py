@@ -62,6 +62,15 @@ class FakeTensor(Tensor):
         node = getattr(self, "grad_fn", None)
         return node.name() if node is not None else ""
 
+    def _element(self):
+        raise DataDependentOutputException("aten._local_scalar_dense.default: a fake tensor has no elements")
+
+    item = __bool__ = __float__ = __int__ = __index__ = _element
+
+    def nonzero(self, *, as_tuple=False):
+        raise DynamicOutputShapeException("aten.nonzero.default: the size of the result depends on elements, and a fake tensor "
+                                          "has none")
+
     def tolist(self):
         raise UnsupportedFakeTensorException("tolist(): a fake tensor has no elements")
 

@@ -12,12 +12,14 @@ Generator = shunt.Generator
 # Objects of these count by value.
 VALUE_TYPES = (shunt.dtype, shunt.device, shunt.layout, shunt.memory_format, shunt.Size)
 # Of these by identity, with nothing to walk.
-IMMUTABLE = tuple(kind for kind in (getattr(shunt, name, None) for name in ("finfo", "iinfo")) if isinstance(kind, type))
+IMMUTABLE = tuple(kind for kind in (getattr(shunt, name, None) for name in ("finfo", "iinfo"))
+                  if isinstance(kind, type))
 REFUSED_BASES = ()
 REPLACED = frozenset()  # attributes that guards leave alone
 # Methods of tensors made in C that give away what a recording can't follow.
 GIVE_AWAY = frozenset(
-    {"numpy", "tolist", "data_ptr", "untyped_storage", "__array__", "__dlpack__", "__reduce__", "__reduce_ex__", "register_hook",
+    {"numpy", "tolist", "data_ptr", "untyped_storage", "__array__", "__dlpack__", "__reduce__", "__reduce_ex__",
+     "register_hook",
      "register_post_accumulate_grad_hook"}
 )
 
@@ -27,8 +29,10 @@ PACKAGES = frozenset({"shunt"})
 DEPENDENCIES = frozenset({"numpy"})
 # Functions that do what no operator shows: files, and the seeds and states of the generator.
 EFFECTS = frozenset(
-    {("serialization.py", "save"), ("serialization.py", "load"), ("_serialization.py", "save"), ("_serialization.py", "load"),
-     ("_random.py", "manual_seed"), ("_random.py", "seed"), ("_random.py", "initial_seed"), ("_random.py", "get_rng_state"),
+    {("serialization.py", "save"), ("serialization.py", "load"), ("_serialization.py", "save"),
+     ("_serialization.py", "load"),
+     ("_random.py", "manual_seed"), ("_random.py", "seed"), ("_random.py", "initial_seed"),
+     ("_random.py", "get_rng_state"),
      ("_random.py", "set_rng_state")}
 )
 

@@ -11,6 +11,7 @@ class Level:
     """The level in which a function is differentiated: enter by `with`."""
 
     def __init__(self, transform):
+        self.transform = transform
         self.call = _C._GradCall(transform)
 
     def __enter__(self):
@@ -26,9 +27,10 @@ class Level:
 
     def _wrap_leaf(self, argument, x):
         if not isinstance(x, Tensor):
-            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+            raise ValueError(f"{self.transform}: argument {argument}: expected tensors to differentiate by, got "
+                             f"{type(x).__name__}")
         if not x.is_floating_point():
-            raise RuntimeError(f"only Tensors of floating point dtype can require gradients: argument {argument} is of {x.dtype}")
+            raise RuntimeError(f"{self.transform}: argument {argument}: expected a floating dtype, got {x.dtype}")
         return self.call.wrap(argument, x)
 
     def unwrap(self, tree):
@@ -38,17 +40,20 @@ class Level:
 
 def positions(argnums, count):
     """`argnums` as a list of positions. RuntimeError for those that don't fit."""
-    if not isinstance(argnums, (int, tuple)) or isinstance(argnums, tuple) and not all(isinstance(a, int) for a in argnums):
-        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    if not isinstance(argnums, (int, tuple)) or isinstance(argnums,
+                                                           tuple) and not all(isinstance(a, int) for a in argnums):
+        raise RuntimeError(f"argnums: expected an int or a tuple of ints, got {argnums!r}")
     numbers = (argnums,) if isinstance(argnums, int) else argnums
     if not numbers:
-        raise RuntimeError("argnums must be non-empty")
+        raise RuntimeError("argnums: expected one argument at least, got an empty tuple")
     for a in numbers:
         if not -count <= a < count:
-            raise RuntimeError(f"Got argnum={a}, but only {count} positional inputs")
+            raise RuntimeError(f"argnums: expected numbers in [{-count}, {count - 1}], as there are {count} "
+                               f"positional arguments, "
+                               f"got {a}")
     found = [a % count for a in numbers]
     if len(set(found)) != len(found):
-        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+        raise RuntimeError(f"argnums: expected each argument once, got {argnums}")
     return found
 
 
@@ -71,7 +76,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
                 inside[a] = level.wrap(a, args[a])
             output = func(*inside, **kwargs)
             del inside
-            output, aux = _split(output, has_aux, "grad_and_value(f)(*args)")
+            output, aux = _split(output, has_aux, "grad")
             _check_scalar(output)
             grads = call.gradients([output], [], False)
         grads = iter(level.unwrap(list(grads)))
@@ -100,19 +105,18 @@ def _split(output, has_aux, where):
     if not has_aux:
         return output, None
     if not (isinstance(output, tuple) and len(output) == 2):
-        raise RuntimeError(f"{where}: output of function f should be a tuple: (output, aux) if has_aux is True")
+        raise RuntimeError(f"{where}: with has_aux the function has to return a pair, got {type(output).__name__}")
     return output
 
 
 def _check_scalar(output):
-    where = "grad_and_value(f)(*args): Expected f(*args) to return a"
+    where = "grad: the function has to return a floating tensor without dimensions, got"
     if not isinstance(output, Tensor):
-        raise RuntimeError(f"{where} Tensor, got {type(output)}")
+        raise RuntimeError(f"{where} {type(output).__name__}")
     if output.dim() != 0:
-        raise RuntimeError(f"{where} scalar Tensor, got tensor with {output.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs "
-                           "instead?")
+        raise RuntimeError(f"{where} one of shape {list(output.shape)}; reduce it, or use vjp or jacrev")
     if not output.is_floating_point():
-        raise RuntimeError(f"{where} Tensor of a floating dtype, got one of {output.dtype}, which has no gradient")
+        raise RuntimeError(f"{where} one of {output.dtype}")
 
 
 def vjp(func, *primals, has_aux=False):
@@ -121,7 +125,8 @@ def vjp(func, *primals, has_aux=False):
     Args:
         func: returns tensors, or containers of them; with has_aux a pair of these and anything.
         primals: containers of floating tensors.
-    The function takes cotangents that are structured as the result and returns a tuple of gradients, one for each primal. It may be called often, also inside vmap. With has_aux there is a third result: what else func returned.
+    The function takes cotangents that are structured as the result and returns a tuple of gradients, one for each
+    primal. It may be called often, also inside vmap. With has_aux there is a third result: what else func returned.
     """
     return vjp_with(func, range(len(primals)), primals, has_aux)
 
@@ -135,23 +140,23 @@ def vjp_with(func, numbers, args, has_aux=False):
             inside[a] = level.wrap(a, args[a])
         output = func(*inside)
         del inside
-    output, aux = _split(output, has_aux, "vjp(f, *primals)")
+    output, aux = _split(output, has_aux, "vjp")
     outputs, spec = tree_flatten(output)
     for x in outputs:
         if not isinstance(x, Tensor):
-            raise RuntimeError(f"vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type {type(x)}")
+            raise RuntimeError(f"vjp: the function has to return tensors alone, got {type(x).__name__}")
     structures = [tree_flatten(args[a])[1] for a in numbers]
 
     def pullback(cotangents, retain_graph=True, create_graph=None):
         flat, its_spec = tree_flatten(cotangents)
         if its_spec != spec:
-            raise RuntimeError("Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
-                               f"cotangents: {its_spec}, primal output: {spec}")
+            raise RuntimeError(f"vjp: cotangents: expected the structure of the result, {spec}, got {its_spec}")
         for i, (c, x) in enumerate(zip(flat, outputs)):
             if not isinstance(c, Tensor):
-                raise RuntimeError(f"vjp: expected tensors as cotangents, got {type(c)}")
+                raise RuntimeError(f"vjp: cotangent {i}: expected a Tensor, got {type(c).__name__}")
             if c.shape != x.shape:
-                raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {c.shape} and output[{i}] has a shape of {x.shape}.")
+                raise RuntimeError(f"vjp: cotangent {i}: expected the result's shape {list(x.shape)}, got "
+                                   f"{list(c.shape)}")
         with level as call:
             grads = call.gradients(outputs, flat, True)
         grads = iter(level.unwrap(list(grads)))

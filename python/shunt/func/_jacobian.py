@@ -20,21 +20,19 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     """
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, tuple):
-            raise RuntimeError(f"jvp(f, primals, tangents): Expected {name} to be a tuple. E.g. it should be valid to call f(*primals).")
+            raise RuntimeError(f"jvp: {name}: expected a tuple, an element for each argument, got "
+                               f"{type(given).__name__}")
     flat, spec = tree_flatten(primals)
     along, its_spec = tree_flatten(tangents)
     if spec != its_spec:
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if "
-                           "primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
-                           f"{spec} and tangents with structure {its_spec}")
+        raise RuntimeError(f"jvp: tangents: expected the structure of the primals, {spec}, got {its_spec}")
     if not flat:
-        raise RuntimeError("jvp(f, primals, tangents): Expected at least one Tensor to be passed in for primals")
+        raise RuntimeError("jvp: primals: expected a tensor at least, got none")
     for x, t in zip(flat, along):
         if not (isinstance(x, Tensor) and isinstance(t, Tensor)):
-            raise RuntimeError(f"jvp(f, primals, tangents): expected only tensors, got {type(x)} and {type(t)}")
+            raise RuntimeError(f"jvp: expected tensors alone, got {type(x).__name__} and {type(t).__name__}")
         if x.shape != t.shape:
-            raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-                               f"supported. Tensor is of size {list(x.shape)} while the given forward gradient is of size {list(t.shape)}.")
+            raise RuntimeError(f"jvp: a tangent has shape {list(t.shape)}: expected its primal's, {list(x.shape)}")
     result = vjp(func, *primals, has_aux=has_aux)
     derivative = _forward(*result[:2])(*tangents)
     return (result[0], derivative, result[2]) if has_aux else (result[0], derivative)
@@ -80,7 +78,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
     For a result of shape R and an argument of shape A it has shape [*R, *A]; containers are nested, results outside.
     """
     if chunk_size is not None and chunk_size <= 0:
-        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+        raise ValueError(f"jacrev: chunk_size: expected None or a positive int, got {chunk_size}")
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
@@ -89,7 +87,8 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
         outputs, spec = tree_flatten(result[0])
         inputs = [tree_flatten(args[a]) for a in numbers]
         rows = _rows(result[1], outputs, spec, chunk_size)
-        jacobians = [_shaped(rows, output, n, [x for leaves, _ in inputs for x in leaves]) for n, output in enumerate(outputs)]
+        jacobians = [_shaped(rows, output, n, [x for leaves, _ in inputs for x in leaves]) for n,
+                     output in enumerate(outputs)]
         # Results outside, arguments inside.
         nested = []
         for leaves in jacobians:
@@ -105,7 +104,8 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
 
 
 def _rows(pullback, outputs, spec, chunk_size):
-    """For each result its number of elements of cotangents, one after the other, pulled back: flat lists by argument."""
+    """For each result its number of elements of cotangents, one after the other, pulled back: flat lists by
+    argument."""
     found = []
     for n, output in enumerate(outputs):
         basis = _basis(output)
@@ -172,6 +172,6 @@ def _columns(forward, args, numbers, k, i, leaf, spec, randomness):
 
 
 def hessian(func, argnums=0):
-    """A function that returns the second derivatives of `func`, jacrev of jacrev: for a result of shape R and an argument
-    of shape A of shape [*R, *A, *A]."""
+    """A function that returns the second derivatives of `func`, jacrev of jacrev: for a result of shape R and an
+    argument of shape A of shape [*R, *A, *A]."""
     return jacrev(jacrev(func, argnums), argnums)

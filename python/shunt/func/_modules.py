@@ -6,7 +6,8 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
     """Calls a module with other tensors in the place of its parameters and buffers, which it has again afterwards.
 
     Args:
-        parameter_and_buffer_dicts: tensors by the names that named_parameters() and named_buffers() give, or several such
+        parameter_and_buffer_dicts: tensors by the names that named_parameters() and named_buffers() give, or several
+        such
             dicts, of which no two may have a name in common.
         args: the positional arguments, a tuple; or one argument.
         tie_weights: a tensor that stands for one name of a parameter stands for its other names, too.
@@ -18,26 +19,27 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
         given = {}
         for part in parameter_and_buffer_dicts:
             if not isinstance(part, dict):
-                raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+                raise ValueError(f"functional_call: expected dicts of tensors, got a {type(part).__name__} among them")
             for name in part:
                 if name in given:
-                    raise ValueError(f"{name} appears in multiple dictionaries; behavior of functional call is ambiguous")
+                    raise ValueError(f"functional_call: {name} is in multiple dictionaries: expected each name once")
             given.update(part)
     else:
-        raise ValueError("Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
-                         f"{type(parameter_and_buffer_dicts)}")
+        raise ValueError("functional_call: expected a dict of tensors, or a list or tuple of such, got "
+                         f"{type(parameter_and_buffer_dicts).__name__}")
     places = _places(module)
     if strict:
         unknown, missing = sorted(given.keys() - places.keys()), sorted(places.keys() - given.keys())
         if unknown or missing:
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(module).__name__}: unexpected {unknown}, missing {missing}")
+            raise RuntimeError(f"functional_call: strict: {type(module).__name__}: unexpected names {unknown}, "
+                               f"missing {missing}")
     if tie_weights:
         _tie(places, given)
     saved = []
     try:
         for name, value in given.items():
             if name not in places:
-                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+                raise AttributeError(f"functional_call: {type(module).__name__} has no parameter or buffer {name!r}")
             holder, key = places[name]
             saved.append((holder, key, holder[key]))
             holder[key] = value
@@ -69,18 +71,19 @@ def _tie(places, given):
         if not values:
             continue
         if any(v is not values[0] for v in values):
-            raise ValueError(f"functional_call got multiple values for keys {names}, which are tied. Consider using tie_weights=False")
+            raise ValueError(f"functional_call: {names} are tied, one tensor, and were given several: expected one, or "
+                             "tie_weights=False")
         given.update({n: values[0] for n in names})
 
 
 def stack_module_state(models):
-    """Parameters and buffers of several modules of one structure, each stacked along a new first dimension: two dicts by
-    name, for vmap over functional_call()."""
+    """Parameters and buffers of several modules of one structure, each stacked along a new first dimension: two dicts
+    by name, for vmap over functional_call()."""
     from shunt import stack
     if len(models) == 0:
-        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+        raise RuntimeError("stack_module_state: expected one module at least, got none")
     if any(type(m) is not type(models[0]) for m in models):
-        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+        raise RuntimeError("stack_module_state: expected modules of one class")
     parameters, buffers = {}, {}
     for name in dict(models[0].named_parameters()):
         rows = [dict(m.named_parameters())[name] for m in models]

@@ -24,9 +24,9 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     can't be done for a batch: item(), control flow on values, random numbers in mode "error".
     """
     if randomness not in _RANDOMNESS:
-        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+        raise RuntimeError(f"vmap: randomness: expected 'error', 'same' or 'different', got {randomness!r}")
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size <= 0):
-        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+        raise ValueError(f"vmap: chunk_size: expected None or a positive int, got {chunk_size!r}")
 
     @functools.wraps(func)
     def vmapped(*args, **kwargs):
@@ -63,7 +63,8 @@ def _run(func, in_dims, out_dims, randomness, chunk_size, args, kwargs):
         if result_spec is None:
             result_spec, places = this_spec, _out_dims(names, out_dims, this_spec)
         elif this_spec != result_spec:
-            raise ValueError(f"vmap({names}): the result has structure {result_spec} for the first samples, and {this_spec} for others")
+            raise ValueError(f"vmap({names}): the result has structure {result_spec} for the first samples, and "
+                             f"{this_spec} for others")
         _check_results(names, flat, places)
         parts.append([x if place is None else _moved(call.unwrap(x, 0, 1), place) for x, place in zip(flat, places)])
     if len(parts) > 1:
@@ -77,7 +78,7 @@ def _moved(value, place):
     """A result whose batch is the first dimension, with the batch at `place`."""
     n = value.dim()
     if not -n <= place < n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {place})")
+        raise IndexError(f"vmap: out_dims: expected a dimension in [{-n}, {n - 1}], got {place}")
     place %= n
     return value if place == 0 else value.permute([*range(1, place + 1), 0, *range(place + 1, n)])
 
@@ -89,28 +90,28 @@ def _join(call, parts, place):
 
 def _in_dims(func, in_dims, leaves, spec):
     """The dimension of each leaf of the arguments."""
-    name = f"vmap({_name_of(func)}, in_dims={in_dims}, ...)(<inputs>)"
+    name = f"vmap of {_name_of(func)}: in_dims={in_dims}"
     if not isinstance(in_dims, (int, tuple)) or isinstance(in_dims, bool):
-        raise ValueError(f"{name}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
-                         f"{type(in_dims)}.")
+        raise ValueError(f"{name}: expected an int, or a tuple structured as the arguments, got "
+                         f"{type(in_dims).__name__}")
     if not leaves:
-        raise ValueError(f"vmap({_name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over "
-                         "a function with no inputs. The latter is unsupported.")
+        raise ValueError(f"vmap of {_name_of(func)}: it was called without positional arguments, so there is no batch")
     dims = _broadcast_to_and_flatten(in_dims, spec)
     if dims is None:
-        raise ValueError(f"{name}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
-                         f"{tree_flatten(in_dims)[1]} but inputs has structure {spec}.")
+        raise ValueError(f"{name}: expected the structure of the arguments, {spec}, got {tree_flatten(in_dims)[1]}")
     for i, (leaf, dim) in enumerate(zip(leaves, dims)):
         if dim is None:
             continue
         if not isinstance(dim, int):
-            raise ValueError(f"{name}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None.")
+            raise ValueError(f"{name}: expected ints and None, got {dim!r}")
         if not isinstance(leaf, Tensor):
-            raise ValueError(f"{name}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor "
-                             "arguments, please use None as the respective in_dim")
+            raise ValueError(f"{name}: leaf {i} of the arguments is a {type(leaf).__name__}, which has no dimension "
+                             f"{dim}: "
+                             "expected None for it")
         if not -leaf.dim() <= dim < leaf.dim():
-            raise ValueError(f"{name}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.dim()} so "
-                             f"expected in_dim to satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}.")
+            raise ValueError(f"{name}: leaf {i} of the arguments has {leaf.dim()} dimensions, and {dim} is none of "
+                             f"them: expected "
+                             f"one in [{-leaf.dim()}, {leaf.dim() - 1}]")
         dims[i] = dim % leaf.dim()
     if all(dim is None for dim in dims):
         raise ValueError(f"{name}: at least one input must have a batch: in_dims has None alone")
@@ -119,8 +120,7 @@ def _in_dims(func, in_dims, leaves, spec):
 
 def _check_sizes(sizes):
     if len(set(sizes)) > 1:
-        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
-                         "dimension")
+        raise ValueError(f"vmap: batches have to be of one size, got {sizes}")
 
 
 def _out_dims(name, out_dims, spec):
@@ -129,24 +129,27 @@ def _out_dims(name, out_dims, spec):
         return x is None or isinstance(x, int)
 
     if not all(map(is_dim, tree_flatten(out_dims)[0])):
-        raise ValueError(f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
-                         "representing where in the outputs the vmapped dimension should appear.")
+        raise ValueError(f"vmap of {name}: out_dims: expected an int, None, or a container of these structured as the "
+                         f"result, got "
+                         f"{out_dims!r}")
     dims = _broadcast_to_and_flatten(out_dims, spec)
     if dims is None and isinstance(out_dims, tuple) and len(out_dims) == 1 and spec.is_leaf():
         dims = list(out_dims)
     if dims is None:
-        raise ValueError(f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. "
-                         f"out_dims has structure {tree_flatten(out_dims)[1]} but outputs has structure {spec}.")
+        raise ValueError(f"vmap of {name}: out_dims={out_dims}: expected the structure of the result, {spec}, got "
+                         f"{tree_flatten(out_dims)[1]}")
     return dims
 
 
 def _check_results(name, flat, places):
     for x, place in zip(flat, places):
         if place is not None and not isinstance(x, Tensor):
-            raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(x)}. Did you mean to set out_dims= to "
-                             "None for output?")
+            raise ValueError(f"vmap of {name}: it returned a {type(x).__name__} where out_dims has {place}: expected "
+                             f"a Tensor, or "
+                             "None in out_dims")
         if place is None and isinstance(x, Tensor) and _has_ended(x):
-            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+            raise ValueError(f"vmap of {name}: out_dims has None for a result that depends on the batch: expected an "
+                             f"int")
 
 
 def _has_ended(x):

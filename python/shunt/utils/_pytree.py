@@ -4,16 +4,18 @@
     again = tree_unflatten([x * 2 for x in leaves], spec)      # of the same structure
 
 Containers are tuples, lists, dicts, OrderedDicts, defaultdicts, deques, named tuples, results of operators with several
-results (shunt.return_types), and classes that register_pytree_node() names. Everything else is a leaf, None, too. A dict's
-leaves are in the order of its keys' insertion.
+results (shunt.return_types), and classes that register_pytree_node() names. Everything else is a leaf, None, too. A
+dict's leaves are in the order of its keys' insertion.
 """
 
 import dataclasses
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
 __all__ = [
-    "LeafSpec", "PyTree", "SUPPORTED_NODES", "TreeSpec", "register_dataclass", "register_pytree_node", "tree_all", "tree_any", "tree_flatten",
-    "tree_flatten_with_path", "tree_iter", "tree_leaves", "tree_map", "tree_map_", "tree_map_only", "tree_structure", "tree_unflatten",
+    "LeafSpec", "PyTree", "SUPPORTED_NODES", "TreeSpec", "register_dataclass", "register_pytree_node", "tree_all",
+    "tree_any", "tree_flatten",
+    "tree_flatten_with_path", "tree_iter", "tree_leaves", "tree_map", "tree_map_", "tree_map_only", "tree_structure",
+    "tree_unflatten",
 ]
 
 PyTree = object
@@ -57,7 +59,8 @@ def register_dataclass(cls, *, field_names=None, drop_field_names=None, serializ
     if not dataclasses.is_dataclass(cls):
         raise TypeError(f"register_dataclass: expected a dataclass, got {cls}")
     dropped = set(drop_field_names or ())
-    names = [f.name for f in dataclasses.fields(cls) if f.init and f.name not in dropped] if field_names is None else list(field_names)
+    names = [f.name for f in dataclasses.fields(cls) if f.init
+             and f.name not in dropped] if field_names is None else list(field_names)
 
     def flatten(x):
         return [getattr(x, name) for name in names], None
@@ -65,27 +68,32 @@ def register_dataclass(cls, *, field_names=None, drop_field_names=None, serializ
     def unflatten(children, context):
         return cls(**dict(zip(names, children)))
 
-    register_pytree_node(cls, flatten, unflatten, flatten_with_keys_fn=lambda x: (list(zip(names, flatten(x)[0])), None))
+    register_pytree_node(cls, flatten, unflatten,
+                         flatten_with_keys_fn=lambda x: (list(zip(names, flatten(x)[0])), None))
 
 
 register_pytree_node(tuple, lambda x: (list(x), None), lambda children, context: tuple(children))
 register_pytree_node(list, lambda x: (x, None), lambda children, context: list(children))
-register_pytree_node(dict, lambda x: (list(x.values()), list(x)), lambda children, context: dict(zip(context, children)),
+register_pytree_node(dict, lambda x: (list(x.values()), list(x)), lambda children,
+                     context: dict(zip(context, children)),
                      flatten_with_keys_fn=lambda x: (list(x.items()), None))
-register_pytree_node(OrderedDict, lambda x: (list(x.values()), list(x)), lambda children, context: OrderedDict(zip(context, children)),
+register_pytree_node(OrderedDict, lambda x: (list(x.values()), list(x)), lambda children,
+                     context: OrderedDict(zip(context, children)),
                      flatten_with_keys_fn=lambda x: (list(x.items()), None))
 register_pytree_node(defaultdict, lambda x: (list(x.values()), [x.default_factory, list(x)]),
                      lambda children, context: defaultdict(context[0], zip(context[1], children)),
                      flatten_with_keys_fn=lambda x: (list(x.items()), None))
 register_pytree_node(deque, lambda x: (list(x), x.maxlen), lambda children, context: deque(children, maxlen=context))
 
-_NAMED = NodeDef(namedtuple, lambda x: (list(x), type(x)), lambda children, context: context(*children), lambda x: list(x._fields))
+_NAMED = NodeDef(namedtuple, lambda x: (list(x), type(x)), lambda children, context: context(*children),
+                 lambda x: list(x._fields))
 _STRUCTURE = NodeDef(namedtuple, lambda x: (list(x), type(x)), lambda children, context: context(children), None)
 
 
 def is_namedtuple_class(kind):
     """Whether a class is one that collections.namedtuple or typing.NamedTuple makes, or derives from one."""
-    return issubclass(kind, tuple) and kind is not tuple and isinstance(getattr(kind, "_fields", None), tuple) and hasattr(kind, "_make")
+    return issubclass(kind, tuple) and kind is not tuple and isinstance(getattr(kind, "_fields", None),
+                                                                        tuple) and hasattr(kind, "_make")
 
 
 def is_namedtuple_instance(x):
@@ -134,8 +142,7 @@ class TreeSpec:
         if not isinstance(leaves, (list, tuple)):
             leaves = list(leaves)
         if len(leaves) != self.num_leaves:
-            raise ValueError(f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but the spec refers to a pytree that "
-                             f"holds {self.num_leaves} items ({self}).")
+            raise ValueError(f"tree_unflatten: the structure holds {self.num_leaves} leaves, got {len(leaves)}: {self}")
         return self._unflatten(iter(leaves))
 
     def _unflatten(self, leaves):
@@ -144,7 +151,8 @@ class TreeSpec:
         return self._node.unflatten_fn([c._unflatten(leaves) for c in self.children_specs], self.context)
 
     def flatten_up_to(self, tree):
-        """The parts of a tree that stand where this spec has leaves; ValueError where its structure is another one above them."""
+        """The parts of a tree that stand where this spec has leaves; ValueError where its structure is another one
+        above them."""
         parts = []
         self._flatten_up_to(tree, parts)
         return parts
@@ -155,14 +163,15 @@ class TreeSpec:
             return
         node = _node_of(type(tree))
         if node is None or node.type is not self.type:
-            raise ValueError(f"Type mismatch; expected {self._type_name()}, but got {type(tree)!r}.")
+            raise ValueError(f"tree_map: expected a {self._type_name()} in this place, got {type(tree).__name__}")
         children, context = node.flatten_fn(tree)
         if len(children) != self.num_children:
-            raise ValueError(f"Node arity mismatch; expected {self.num_children}, but got {len(children)}.")
+            raise ValueError(f"tree_map: expected {self.num_children} children in a {self._type_name()}, got "
+                             f"{len(children)}")
         if isinstance(self.context, list) and self.type in (dict, OrderedDict) and set(context) == set(self.context):
             children, context = [tree[key] for key in self.context], self.context
         if context != self.context:
-            raise ValueError(f"Node context mismatch for node type {self._type_name()}: expected {self.context}, but got {context}.")
+            raise ValueError(f"tree_map: expected a {self._type_name()} with {self.context}, got {context}")
         for spec, child in zip(self.children_specs, children):
             spec._flatten_up_to(child, parts)
 
@@ -218,7 +227,7 @@ def _flatten(tree, leaves, is_leaf):
 def tree_unflatten(leaves, treespec):
     """The tree of this structure with these leaves; ValueError for another number of them."""
     if not isinstance(treespec, TreeSpec):
-        raise TypeError(f"tree_unflatten(leaves, treespec): expected `treespec` to be a TreeSpec, got {type(treespec)}")
+        raise TypeError(f"tree_unflatten: treespec: expected a TreeSpec, got {type(treespec).__name__}")
     return treespec.unflatten(leaves)
 
 

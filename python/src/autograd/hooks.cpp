@@ -102,10 +102,14 @@ variable_list NodePreHook::operator()(const variable_list& grads) const {
 
 variable_list NodePostHook::operator()(const variable_list& outputs, const variable_list& inputs) const {
   const Gil gil;
-  const Ref grad_inputs = tupleOf(outputs), grad_outputs = tupleOf(inputs);
+  variable_list shown = outputs;
+  shown.resize(outputs.size() + hidden_inputs);
+  const Ref grad_inputs = tupleOf(shown), grad_outputs = tupleOf(inputs);
   const Ref result =
       owned(PyObject_CallFunctionObjArgs(function.get(), grad_inputs.get(), grad_outputs.get(), nullptr));
-  return replaced(function.get(), result.get(), outputs);
+  variable_list grads = replaced(function.get(), result.get(), shown);
+  grads.resize(outputs.size());
+  return grads;
 }
 
 PyObject* registerTensorHook(PyObject* self, PyObject* hook) {
@@ -140,8 +144,8 @@ PyObject* registerOnNode(PyObject* self, PyObject* hook, bool before) {
   return guarded([&] {
     const intrusive_ptr<Node> node = nodeOf(self);
     checkCallable(hook, before ? "register_prehook" : "register_hook");
-    const unsigned id =
-        before ? node->add_pre_hook(NodePreHook{share(hook)}) : node->add_post_hook(NodePostHook{share(hook)});
+    const unsigned id = before ? node->add_pre_hook(NodePreHook{share(hook)})
+                               : node->add_post_hook(NodePostHook{share(hook), hiddenInputs(*node)});
     return makeHandle(id, [of = weak_intrusive_ptr<Node>(node), id, before] {
       const intrusive_ptr<Node> still = of.lock();
       if (!still || still->hooks() == nullptr) return;

@@ -24,6 +24,7 @@ struct NodePreHook {
 };
 struct NodePostHook {
   SharedObject function;
+  size_t hidden_inputs;  // node_object.h: Nones at the end of grad_inputs
   autograd::variable_list operator()(const autograd::variable_list& outputs,
                                      const autograd::variable_list& inputs) const;
 };

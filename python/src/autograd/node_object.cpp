@@ -88,6 +88,8 @@ std::string shownName(const Node& node) {
   return name;
 }
 
+size_t hiddenInputs(const Node& node) { return shownName(node) == node.name() ? 0 : 1; }
+
 namespace {
 
 /// The class of nodes of this name.
@@ -131,8 +133,10 @@ PyObject* name(PyObject* self, PyObject*) {
 PyObject* getNextFunctions(PyObject* self, void*) {
   return guarded([&] {
     const intrusive_ptr<Node> node = nodeOf(self);
-    const auto n = static_cast<Py_ssize_t>(node->num_outputs());
-    Ref all = owned(PyTuple_New(n));
+    const auto n = static_cast<Py_ssize_t>(node->num_outputs()), hidden = static_cast<Py_ssize_t>(hiddenInputs(*node));
+    Ref all = owned(PyTuple_New(n + hidden));
+    for (Py_ssize_t i = n; i < n + hidden; ++i)
+      PyTuple_SET_ITEM(all.get(), i, check(Py_BuildValue("(Oi)", Py_None, 0)));
     for (Py_ssize_t i = 0; i < n; ++i) {
       const autograd::Edge& edge = node->next_edge(static_cast<size_t>(i));
       const Ref next = owned(wrapNode(edge.function));

@@ -32,5 +32,8 @@ extern PyMethodDef node_methods[];
 extern PyGetSetDef node_properties[];
 /// The name that Python shows: PyTorch's, where the library records another form of the operator.
 std::string shownName(const Node& node);
+/// The number of inputs that PyTorch's node has besides: 1 where a number is an argument of the recorded form, and a
+/// tensor without gradient of PyTorch's.
+size_t hiddenInputs(const Node& node);
 
 }  // namespace shunt::python

@@ -51,4 +51,16 @@ PythonError::~PythonError() {
 
 void PythonError::restore() const { PyErr_Restore(Py_XNewRef(type_), Py_XNewRef(value_), Py_XNewRef(traceback_)); }
 
+PyObject* imported(PyObject*& cache, const char* module, const char* name) {
+  if (cache == nullptr) {
+    const Ref found = owned(PyImport_ImportModule(module));
+    PyObject* const attribute = check(PyObject_GetAttrString(found.get(), name));
+    if (cache == nullptr)
+      cache = attribute;
+    else
+      Py_DECREF(attribute);  // another thread has been here meanwhile
+  }
+  return cache;
+}
+
 }  // namespace shunt::python

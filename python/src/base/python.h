@@ -115,4 +115,9 @@ inline void checkStatus(int status) {
 }
 inline Ref owned(PyObject* result) { return Ref::steal(check(result)); }
 
+/// An attribute of a module, borrowed, kept in `cache` from the first time on: a null pointer that lives as long as the
+/// process. Not the initialiser of a static variable, which other threads wait for with the interpreter's lock in their
+/// hands, while an import may let go of the lock, and wait for it. Throws PythonError.
+PyObject* imported(PyObject*& cache, const char* module, const char* name);
+
 }  // namespace shunt::python

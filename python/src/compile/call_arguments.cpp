@@ -83,7 +83,8 @@ size_t CallArguments::number(PyObject* container) {
 }
 
 CallArguments::Node CallArguments::build(const std::string& path, PyObject* o, size_t depth) {
-  if (depth > kMaxDepth) raise(PyExc_ValueError, "arguments are nested more than " + std::to_string(kMaxDepth) + " deep");
+  if (depth > kMaxDepth)
+    raise(PyExc_ValueError, "arguments are nested more than " + std::to_string(kMaxDepth) + " deep");
   if (++elements_ > kMaxElements)
     raise(PyExc_ValueError, "arguments have more than " + std::to_string(kMaxElements) + " elements");
   if (isTensor(o)) {
@@ -191,7 +192,8 @@ bool CallArguments::match(const Arguments& arguments, FoundTensors& found) const
   const size_t named = arguments.keywords != nullptr ? static_cast<size_t>(PyTuple_GET_SIZE(arguments.keywords)) : 0;
   if (named != keywords_.size()) return false;
   for (size_t i = 0; i < named; ++i)
-    if (!isSameValue(PyTuple_GET_ITEM(arguments.keywords, static_cast<Py_ssize_t>(i)), keywords_[i].get())) return false;
+    if (!isSameValue(PyTuple_GET_ITEM(arguments.keywords, static_cast<Py_ssize_t>(i)), keywords_[i].get()))
+      return false;
   Met met{&found};
   return firstDifference(arguments, met) == nullptr;
 }
@@ -203,7 +205,8 @@ std::string CallArguments::difference(const Arguments& arguments) const {
            " by name, got " + std::to_string(arguments.count) + " and " + std::to_string(named);
   for (size_t i = 0; i < named; ++i) {
     PyObject* const name = PyTuple_GET_ITEM(arguments.keywords, static_cast<Py_ssize_t>(i));
-    if (!isSameValue(name, keywords_[i].get())) return "expected argument " + reprOf(keywords_[i].get()) + ", got " + reprOf(name);
+    if (!isSameValue(name, keywords_[i].get()))
+      return "expected argument " + reprOf(keywords_[i].get()) + ", got " + reprOf(name);
   }
   Met met{nullptr};
   const Node* n = firstDifference(arguments, met);
@@ -222,10 +225,8 @@ Ref CallArguments::rebuild(const Node& n, PyObject* o, Rebuilding& state) {
     case Kind::kTensor:
       return owned(wrap(state.tensors[state.next++]));
     case Kind::kLifted: {
-      static PyObject* const type = [] {
-        const Ref module = owned(PyImport_ImportModule("shunt._lifted"));
-        return check(PyObject_GetAttrString(module.get(), "LiftedFloat"));
-      }();
+      static PyObject* cache = nullptr;
+      PyObject* const type = imported(cache, "shunt._lifted", "LiftedFloat");
       return owned(PyObject_CallOneArg(type, owned(wrap(state.tensors[state.next++])).get()));
     }
     case Kind::kValue:

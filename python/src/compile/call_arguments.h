@@ -33,8 +33,8 @@ constexpr size_t kMaxLifted = 8;
 class CallArguments {
  public:
   /// The call's. `lifted`: places of floats, as floatPlaces() names them, that are tensors to the graph, at most eight.
-  /// Throws PythonError, of ValueError, for what is nested too deep or holds too much, and of TypeError for a tensor that
-  /// has attributes or a class of a program's.
+  /// Throws PythonError, of ValueError, for what is nested too deep or holds too much, and of TypeError for a tensor
+  /// that has attributes or a class of a program's.
   CallArguments(const Arguments& arguments, PyObject* lifted);
   /// Whether another call has the same arguments but for its tensors, which are added to `found`, in order.
   bool match(const Arguments& arguments, FoundTensors& found) const;
@@ -74,7 +74,7 @@ class CallArguments {
 
   size_t positional_ = 0;
   std::vector<Ref> keywords_;
-  std::vector<Node> roots_;             // positional ones, then those by name
+  std::vector<Node> roots_;            // positional ones, then those by name
   std::vector<PyObject*> containers_;  // while it is built
   PyObject* lifted_ = nullptr;         // while it is built
   size_t elements_ = 0, num_lifted_ = 0;

@@ -11,9 +11,9 @@
 #include <shunt/shunt.h>
 #include <shunt/trace/trace.h>
 
+#include <structmember.h>
 #include <cstddef>
 #include <optional>
-#include <structmember.h>
 
 namespace shunt::python {
 
@@ -84,10 +84,12 @@ class SpecializedCall {
  private:
   // See PyObject* invoke() in call/invoke.h: shorter calls are over before another thread would have begun.
   bool isLong() const {
-    return found_.call.tensors.size() > 0 && found_.call.tensors[0]->defined() && found_.call.tensors[0]->numel() >= 16384;
+    return found_.call.tensors.size() > 0 && found_.call.tensors[0]->defined() &&
+           found_.call.tensors[0]->numel() >= 16384;
   }
   Ref call() const {
-    return owned(PyObject_Vectorcall(asCompiled(self_)->function, arguments_.values, arguments_.count, arguments_.keywords));
+    return owned(
+        PyObject_Vectorcall(asCompiled(self_)->function, arguments_.values, arguments_.count, arguments_.keywords));
   }
   PyObject* callWithoutGraph() {
     Ref result = call();
@@ -119,7 +121,8 @@ class SpecializedCall {
       specialization_.is_confirmed = true;
       return;
     }
-    owned(PyObject_CallMethod(self_, "_unstable", "OLs", object_.get(), static_cast<long long>(failed), difference.c_str()));
+    owned(PyObject_CallMethod(self_, "_unstable", "OLs", object_.get(), static_cast<long long>(failed),
+                              difference.c_str()));
   }
   /// Of the Python error that is set, for people: with the line of the user's code.
   std::string reasonOfError() {
@@ -175,7 +178,8 @@ class SpecializedCall {
   void refuseKeptContainers(const ResultTemplate& made) {
     for (PyObject* container : made.containers())
       if (Py_REFCNT(container) > 1 + timesInside(container, made))
-        throw Error("the function returns a container that is elsewhere, too, and a graph makes new ones: return a copy");
+        throw Error(
+            "the function returns a container that is elsewhere, too, and a graph makes new ones: return a copy");
   }
   static Py_ssize_t timesInside(PyObject* container, const ResultTemplate& made) {
     Py_ssize_t n = -1;
@@ -183,12 +187,9 @@ class SpecializedCall {
     return n;
   }
   static void collectYoung() {
-    static PyObject* const collect = [] {
-      const Ref module = owned(PyImport_ImportModule("gc"));
-      return check(PyObject_GetAttrString(module.get(), "collect"));
-    }();
+    static PyObject* cache = nullptr;
     const Ref generation = owned(PyLong_FromLong(0));
-    owned(PyObject_CallOneArg(collect, generation.get()));
+    owned(PyObject_CallOneArg(imported(cache, "gc", "collect"), generation.get()));
   }
 
   PyObject* const self_;
@@ -203,7 +204,8 @@ PyObject* callMissed(PyObject* self, const Arguments& a) {
   const Ref args = owned(PyTuple_New(static_cast<Py_ssize_t>(a.count))), kwargs = owned(PyDict_New());
   for (size_t i = 0; i < a.count; ++i) PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), Py_NewRef(a.values[i]));
   for (Py_ssize_t i = 0; a.keywords != nullptr && i < PyTuple_GET_SIZE(a.keywords); ++i)
-    checkStatus(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(a.keywords, i), a.values[a.count + static_cast<size_t>(i)]));
+    checkStatus(
+        PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(a.keywords, i), a.values[a.count + static_cast<size_t>(i)]));
   static PyObject* const name = check(PyUnicode_InternFromString("_missed"));
   return check(PyObject_CallMethodObjArgs(self, name, args.get(), kwargs.get(), nullptr));
 }
@@ -325,11 +327,13 @@ PyObject* isSameValueOf(PyObject*, PyObject* arguments) {
   if (!PyArg_ParseTuple(arguments, "OO", &a, &b)) return nullptr;
   return PyBool_FromLong(isSameValue(a, b));
 }
-PyObject* defineValueTypes(PyObject*, PyObject* tuple) {
+PyObject* defineValueTypes(PyObject*, PyObject* arguments) {
+  PyObject *tuple = nullptr, *enumeration = nullptr;
+  if (!PyArg_ParseTuple(arguments, "O!O!", &PyTuple_Type, &tuple, &PyType_Type, &enumeration)) return nullptr;
   std::vector<PyTypeObject*> types;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i)
     types.push_back(reinterpret_cast<PyTypeObject*>(Py_NewRef(PyTuple_GET_ITEM(tuple, i))));
-  setValueTypes(std::move(types));
+  setValueTypes(std::move(types), reinterpret_cast<PyTypeObject*>(Py_NewRef(enumeration)));
   Py_RETURN_NONE;
 }
 
@@ -342,7 +346,7 @@ PyMethodDef functions[] = {
     {"_note_change", setSpecializationNote, METH_VARARGS, nullptr},
     {"_is_value", isValueOf, METH_O, nullptr},
     {"_is_same_value", isSameValueOf, METH_VARARGS, nullptr},
-    {"_set_value_types", defineValueTypes, METH_O, nullptr},
+    {"_set_value_types", defineValueTypes, METH_VARARGS, nullptr},
     {},
 };
 

@@ -1,5 +1,5 @@
-// shunt._C._CompiledBase: a function of Python's that is compiled, called as it is. shunt.compiler.Compiled derives from
-// it, and does what is rare.
+// shunt._C._CompiledBase: a function of Python's that is compiled, called as it is. shunt.compiler.Compiled derives
+// from it, and does what is rare.
 #pragma once
 
 #include "python/src/base/python.h"

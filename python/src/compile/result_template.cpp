@@ -14,10 +14,8 @@ namespace {
 
 // shunt.utils._pytree.SUPPORTED_NODES, and its entry for exactly this class; none for others.
 Ref definitionOf(PyObject* o) {
-  static PyObject* const nodes = [] {
-    const Ref module = owned(PyImport_ImportModule("shunt.utils._pytree"));
-    return check(PyObject_GetAttrString(module.get(), "SUPPORTED_NODES"));
-  }();
+  static PyObject* cache = nullptr;
+  PyObject* const nodes = imported(cache, "shunt.utils._pytree", "SUPPORTED_NODES");
   return Ref::borrow(PyDict_GetItemWithError(nodes, reinterpret_cast<PyObject*>(Py_TYPE(o))));
 }
 
@@ -67,8 +65,10 @@ ResultTemplate::Node ResultTemplate::parse(PyObject* o, Making& making) {
   if (is_list || PyTuple_CheckExact(o) || isNamed(o)) {
     if (hasAttributes(o)) throw Error("the function returns a tuple with attributes, which a graph would leave out");
     if (!PyTuple_CheckExact(o)) containers_.push_back(o);
-    Node n{is_list ? Kind::kList : PyTuple_CheckExact(o) ? Kind::kTuple : Kind::kNamed, 0,
-           Ref::borrow(reinterpret_cast<PyObject*>(Py_TYPE(o)))};
+    Node n{is_list                 ? Kind::kList
+           : PyTuple_CheckExact(o) ? Kind::kTuple
+                                   : Kind::kNamed,
+           0, Ref::borrow(reinterpret_cast<PyObject*>(Py_TYPE(o)))};
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
       n.children.push_back(parse(PySequence_Fast_GET_ITEM(o, i), making));
     return n;
@@ -86,9 +86,10 @@ ResultTemplate::Node ResultTemplate::parse(PyObject* o, Making& making) {
   }
   const Ref definition = definitionOf(o);
   if (!definition)
-    throw Error("the function returns a " + typeNameOf(o) +
-                "; a graph can return tensors, numbers, strings, None, tuples, lists, dicts, and objects of classes that "
-                "shunt.utils._pytree knows");
+    throw Error(
+        "the function returns a " + typeNameOf(o) +
+        "; a graph can return tensors, numbers, strings, None, tuples, lists, dicts, and objects of classes that "
+        "shunt.utils._pytree knows");
   containers_.push_back(o);
   auto [children, context] = flattened(definition.get(), o);
   Node n{Kind::kRegistered, 0, owned(PyObject_GetAttrString(definition.get(), "unflatten_fn")), std::move(context)};

@@ -20,7 +20,9 @@ TensorFacts::TensorFacts(PyObject* o) : object(Ref::borrow(o)) {
 bool TensorFacts::hold() const {
   const Tensor& t = tensorOf(object.get());
   const TensorImpl& impl = *t.unsafeGetTensorImpl();
-  const auto same = [](IntArrayRef a, const auto& b) { return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin()); };
+  const auto same = [](IntArrayRef a, const auto& b) {
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
+  };
   return impl.key_set().raw() == keys && impl.dtype() == dtype && same(impl.sizes(), sizes) &&
          same(impl.strides(), strides) && t.requires_grad() == requires_grad;
 }
@@ -94,7 +96,8 @@ PyObject* guard(PyObject* self, PyObject* arguments) {
     if (!PyArg_ParseTuple(arguments, "O!OOO!", &PyList_Type, &guards, &missing, &kept, &PyList_Type, &tensors))
       return nullptr;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tensors); ++i)
-      if (PyObject* o = PyList_GET_ITEM(tensors, i); isTensor(o) && tensorOf(o).defined()) of(self).tensors.emplace_back(o);
+      if (PyObject* o = PyList_GET_ITEM(tensors, i); isTensor(o) && tensorOf(o).defined())
+        of(self).tensors.emplace_back(o);
     of(self).guards = StateGuards(guards, missing);
     of(self).kept = Ref::borrow(kept);
     of(self).arguments.forgetTensors();
@@ -106,7 +109,8 @@ PyObject* compileFunction(PyObject* self, PyObject* arguments) {
   return guarded([&]() -> PyObject* {
     const char *name = nullptr, *check_name = nullptr;
     int record_after = 0, max_variants = 0, max_sizes = 0;
-    if (!PyArg_ParseTuple(arguments, "siiiz", &name, &record_after, &max_variants, &max_sizes, &check_name)) return nullptr;
+    if (!PyArg_ParseTuple(arguments, "siiiz", &name, &record_after, &max_variants, &max_sizes, &check_name))
+      return nullptr;
     CompileOptions options;
     options.name = name;
     options.record_after = record_after;

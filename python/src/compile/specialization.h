@@ -1,12 +1,12 @@
-// shunt._C._Specialization: what a compiled function of Python's is for one set of arguments that aren't tensors, and one
-// state of what it reads besides: a compiled function of C++, and what has to hold for it.
+// shunt._C._Specialization: what a compiled function of Python's is for one set of arguments that aren't tensors, and
+// one state of what it reads besides: a compiled function of C++, and what has to hold for it.
 //
 // Note [Specialisations]
-// C++'s compiled functions compare tensors and the thread's settings (Note [Compiled functions], compile.h). What Python
-// code can read besides is compared here: arguments that are no tensors, and what the walk of closures, globals and
-// attributes has found (python/common/walk). A call that no specialisation of a function fits is made by Python
-// (shunt/compiler.py), which watches it, walks, and adds one. The first call that fits it runs the function, too: what it
-// changes of that state is no graph's. From then on C++ decides, call by call.
+// C++'s compiled functions compare tensors and the thread's settings (Note [Compiled functions], compile.h). What
+// Python code can read besides is compared here: arguments that are no tensors, and what the walk of closures, globals
+// and attributes has found (python/common/walk). A call that no specialisation of a function fits is made by Python
+// (shunt/compiler.py), which watches it, walks, and adds one. The first call that fits it runs the function, too: what
+// it changes of that state is no graph's. From then on C++ decides, call by call.
 #pragma once
 
 #include "python/common/state/state_guards.h"
@@ -36,9 +36,9 @@ struct Specialization {
   StateGuards guards = {};
   std::vector<TensorFacts> tensors = {};
   std::unique_ptr<detail::CompiledFunction> function = {};  // null: calls run the function of Python
-  bool is_confirmed = false;  // a call was seen to leave all of that as it was
-  Ref kept = {};              // what the guards need alive
-  std::string changed = {};   // what the last failed comparison has found
+  bool is_confirmed = false;                                // a call was seen to leave all of that as it was
+  Ref kept = {};                                            // what the guards need alive
+  std::string changed = {};                                 // what the last failed comparison has found
 };
 
 struct SpecializationObject {

@@ -85,11 +85,8 @@ CppFunction kernelOf(PyObject* function, bool with_keyset) {
 }
 
 bool isFallthrough(PyObject* function) {
-  static PyObject* const marker = [] {
-    const Ref module = owned(PyImport_ImportModule("shunt.library"));
-    return check(PyObject_GetAttrString(module.get(), "fallthrough_kernel"));
-  }();
-  return function == marker;
+  static PyObject* cache = nullptr;
+  return function == imported(cache, "shunt.library", "fallthrough_kernel");
 }
 
 CppFunction functionFrom(PyObject* function, bool with_keyset) {

@@ -167,10 +167,8 @@ PyObject* offer(PyObject* function, const Call& call, const Overloaded& all) {
 /// The object by which programs know what is called: shunt.add, Tensor.add, and Tensor.__rsub__ of 1 - x.
 Ref functionOf(const Entry& entry, const Call& call) {
   if (call.self == nullptr && !call.or_not_implemented) {
-    static PyObject* const functions = [] {
-      const Ref module = owned(PyImport_ImportModule("shunt._C"));
-      return check(PyObject_GetAttrString(module.get(), "_functions"));
-    }();
+    static PyObject* cache = nullptr;
+    PyObject* const functions = imported(cache, "shunt._C", "_functions");
     return owned(PyObject_GetAttrString(functions, entry.name()));
   }
   auto* cls = reinterpret_cast<PyObject*>(tensor_class);

@@ -94,11 +94,12 @@ PyMethodDef methods[] = {
     {"unwrap", unwrap, METH_O, "unwrap(tensor) -> Tensor: the value of a tensor of the level; others as they are."},
     {},
 };
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(newCall)},
-                       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-                       {Py_tp_methods, methods},
-                       {Py_tp_doc, const_cast<char*>("The level in which a function is differentiated: (transform's name).")},
-                       {0, nullptr}};
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(newCall)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_methods, methods},
+    {Py_tp_doc, const_cast<char*>("The level in which a function is differentiated: (transform's name).")},
+    {0, nullptr}};
 PyType_Spec spec = {"shunt._C._GradCall", sizeof(Object), 0, Py_TPFLAGS_DEFAULT, slots};
 
 }  // namespace

@@ -10,10 +10,8 @@ namespace shunt::python {
 
 PyObject* makeTensorOfClass(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   // Rare, and a matter of many cases: in Python.
-  static PyObject* const maker = [] {
-    const Ref module = owned(PyImport_ImportModule("shunt._legacy"));
-    return check(PyObject_GetAttrString(module.get(), "new_tensor_of_class"));
-  }();
+  static PyObject* cache = nullptr;
+  PyObject* const maker = imported(cache, "shunt._legacy", "new_tensor_of_class");
   const Ref all = owned(PyTuple_New(PyTuple_GET_SIZE(arguments) + 1));
   PyTuple_SET_ITEM(all.get(), 0, Py_NewRef(reinterpret_cast<PyObject*>(type)));
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments); ++i)
