@@ -460,3 +460,51 @@ def test_variables_of_the_environment(variables, expected):
     out = subprocess.run([sys.executable, "-c", CHECKED], env={**environment, **variables}, capture_output=True,
                          text=True)
     assert out.stdout.strip() == expected, out.stderr
+
+
+THREADS = """
+import gc, random, sys, threading
+import shunt
+sys.setswitchinterval(1e-5)
+x, big = shunt.randn(16), shunt.randn(200, 200)
+
+
+def make():
+    w = shunt.randn(16)
+    return shunt.compile(lambda x, k=1.0: (x * w * k).tanh().sum(), options={"check": "first"}), w
+
+
+functions = [make() for _ in range(6)]
+product = shunt.compile(lambda m: (m.mm(m) + m).relu().sum())
+refused = shunt.compile(lambda x: x if x.sum() > 0 else -x)
+wrong = []
+
+
+def run(seed):
+    r = random.Random(seed)
+    for i in range(300):
+        f, w = r.choice(functions)
+        k = r.choice([1.0, 2.0, 3.0, 0.5, 7.0, 9.0])
+        if f(x, k).item() != (x * w * k).tanh().sum().item():
+            wrong.append((seed, i))
+        refused(x)
+        if i % 50 == 0:
+            product(big)
+        if i % 100 == 0:
+            gc.collect()
+        if i % 90 == 0:
+            r.choice(functions)[0].reset()
+
+
+threads = [threading.Thread(target=run, args=(s,)) for s in range(5)]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+print(wrong)
+"""
+
+
+def test_threads_that_compile_call_and_reset_end():
+    out = subprocess.run([sys.executable, "-W", "ignore", "-c", THREADS], capture_output=True, text=True, timeout=240)
+    assert out.stdout.strip() == "[]", out.stderr
