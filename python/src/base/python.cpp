@@ -44,9 +44,9 @@ PythonError::PythonError(const PythonError& o) : type_(o.type_), value_(o.value_
 PythonError::~PythonError() {
   if (!isInterpreterAlive()) return;
   const Gil gil;
-  Py_XDECREF(type_);
-  Py_XDECREF(value_);
-  Py_XDECREF(traceback_);
+  drop(type_);
+  drop(value_);
+  drop(traceback_);
 }
 
 void PythonError::restore() const { PyErr_Restore(Py_XNewRef(type_), Py_XNewRef(value_), Py_XNewRef(traceback_)); }

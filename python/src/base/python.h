@@ -12,6 +12,26 @@
 
 namespace shunt::python {
 
+// Note [Threads at the end]
+// Daemon threads run on while the interpreter ends. One that asks for the lock then is ended by Python with
+// pthread_exit(), which unwinds the stack like an exception, through functions and destructors of C++ that let none
+// out: std::terminate would end the process. So whoever takes the lock, or has called Python, keeps such a thread here
+// until the process is gone.
+
+/// For ever.
+[[noreturn]] void waitForEnd() noexcept;
+/// PyEval_RestoreThread, and PyGILState_Ensure.
+void takeLock(PyThreadState* state) noexcept;
+PyGILState_STATE ensureLock() noexcept;
+/// Py_XDECREF, which may run what the program wrote.
+inline void drop(PyObject* o) noexcept {
+  try {
+    Py_XDECREF(o);
+  } catch (...) {
+    waitForEnd();
+  }
+}
+
 /// An owned reference to a Python object, or none.
 class Ref {
  public:
@@ -25,7 +45,7 @@ class Ref {
     std::swap(object_, o.object_);
     return *this;
   }
-  ~Ref() { Py_XDECREF(object_); }
+  ~Ref() { drop(object_); }
 
   PyObject* get() const { return object_; }
   PyObject* release() { return std::exchange(object_, nullptr); }
@@ -35,18 +55,6 @@ class Ref {
   explicit Ref(PyObject* owned) : object_(owned) {}
   PyObject* object_ = nullptr;
 };
-
-// Note [Threads at the end]
-// Daemon threads run on while the interpreter ends. One that asks for the lock then is ended by Python with
-// pthread_exit(), which unwinds the stack like an exception, through functions and destructors of C++ that let none
-// out: std::terminate would end the process. So whoever takes the lock, or has called Python, keeps such a thread here
-// until the process is gone.
-
-/// For ever.
-[[noreturn]] void waitForEnd() noexcept;
-/// PyEval_RestoreThread, and PyGILState_Ensure.
-void takeLock(PyThreadState* state) noexcept;
-PyGILState_STATE ensureLock() noexcept;
 
 /// Holds the interpreter's lock for a scope, on any thread, whether it has it already or not.
 class Gil {

@@ -13,7 +13,9 @@
 #include "python/src/types/storage.h"
 #include "python/src/types/tensor_methods.h"
 
+#include <shunt/tensor/wrapper_kind.h>
 #include <structmember.h>
+
 #include <cstddef>
 
 namespace shunt::python {
@@ -58,14 +60,28 @@ void giveToTensor(TensorObject* o) {
   const auto last = intrusive_ptr<TensorImpl>::reclaim(o->tensor.unsafeGetTensorImpl());
 }
 
+/// A tensor for the last moments of an object whose class has a __del__: the same elements. Else an undefined one.
+Tensor forFinaliser(TensorObject* o, const TensorImpl& ending) noexcept {
+  if (Py_TYPE(o)->tp_finalize == nullptr || ending.key_set().hasAny(kWrapperKeys) || !ending.has_storage()) return {};
+  try {
+    auto impl = make_intrusive<TensorImpl>(Storage(ending.storage()), keySetFor(ending.device()), ending.dtype());
+    impl->set_sizes_and_strides(ending.sizes(), ending.strides(), ending.storage_offset());
+    impl->set_foreign_object(o);
+    return Tensor(std::move(impl));
+  } catch (const std::exception&) {
+    return {};  // there is no memory
+  }
+}
+
 /// What a tensor that owns its object calls at its end, on any thread. The object refers to it without counting.
 void releaseObject(void* object) noexcept {
   if (!isInterpreterAlive()) return;
   const Gil gil;
   if (!isTensor(static_cast<PyObject*>(object))) return releaseNodeObject(static_cast<PyObject*>(object));
   auto* o = static_cast<TensorObject*>(object);
-  new (&o->tensor) Tensor();  // not ended: what it refers to is being destroyed
-  Py_DECREF(reinterpret_cast<PyObject*>(o));
+  // Not ended: what it refers to is being destroyed.
+  new (&o->tensor) Tensor(forFinaliser(o, *o->tensor.unsafeGetTensorImpl()));
+  drop(reinterpret_cast<PyObject*>(o));
 }
 
 /// Whether the object lives on, its tensor's.
@@ -100,8 +116,9 @@ int forSlots(PyObject* self, F&& f) {
   return 0;
 }
 
-// For shunt.Tensor and every class derived from it; the metaclass puts it there.
-void dealloc(PyObject* self) {
+void dealloc(PyObject* self);
+
+void endObject(PyObject* self) {
   TensorObject* o = asObject(self);
   PyTypeObject* const type = Py_TYPE(self);
   if (type == tensor_class && !hasState(o)) [[likely]] {
@@ -169,6 +186,16 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   });
   if (status != 0) return status;
   return o->tensor.defined() ? visitHistory(o->tensor, visit, arg) : 0;
+}
+
+// For shunt.Tensor and every class derived from it; the metaclass puts it there. What it frees may run what the program
+// wrote: Note [Threads at the end].
+void dealloc(PyObject* self) {
+  try {
+    endObject(self);
+  } catch (...) {
+    waitForEnd();
+  }
 }
 
 int clear(PyObject* self) {
