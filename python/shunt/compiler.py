@@ -12,6 +12,7 @@ runs the graph. What can't be recorded soundly runs as it is, and explain() says
 import copy
 import functools
 import os
+import sys
 import threading
 import types
 import warnings
@@ -357,7 +358,13 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="shunt", mode=
                                   "shows it")
     if disable or getattr(model, "_shunt_disabled", False):
         return model
-    return Compiled(model, _options_from(options), name, fullgraph)
+    compiled = Compiled(model, _options_from(options), name, fullgraph)
+    # A module stays a module, so that its parameters are found where it is part of another.
+    modules = sys.modules.get("shunt.nn.modules.module")
+    if modules is None or not isinstance(model, modules.Module):
+        return compiled
+    from shunt.nn.modules.compiled import CompiledModule
+    return CompiledModule(model, compiled)
 
 
 def _options_from(options):
