@@ -41,30 +41,35 @@ def play(environment, policy, longest):
 
 
 def returns_of(length, discount=0.99):
-    """The discounted number of steps that come after each, scaled to mean 0 and deviation 1."""
+    """The discounted number of steps that come after each."""
     values, later = [], 0.0
     for _ in range(length):
         later = 1.0 + discount * later
         values.append(later)
-    values = shunt.tensor(values[::-1])
-    return (values - values.mean()) / (values.std() + 1e-6)
+    return shunt.tensor(values[::-1])
 
 
 def main():
-    options = parse(__doc__, games=300, longest=300, seed=1)
+    options = parse(__doc__, games=300, together=10, longest=300, seed=1)
     shunt.manual_seed(options.seed)
     policy = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 2))
-    optimizer = shunt.optim.Adam(policy.parameters(), lr=0.01)
-    environment, lengths = CartPole(), []
-    for game in range(options.games):
-        logs, length = play(environment, policy, options.longest)
+    optimizer = shunt.optim.Adam(policy.parameters(), lr=0.02)
+    environment, lengths, logs, returns = CartPole(), [], [], []
+    for game in range(1, options.games + 1):
+        log_probabilities, length = play(environment, policy, options.longest)
         lengths.append(length)
-        loss = -(logs * returns_of(length)).sum()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if (game + 1) % 50 == 0:
-            print(f"games {game - 48:3} to {game + 1:3}: {sum(lengths[-50:]) / 50:6.1f} steps on average")
+        logs.append(log_probabilities)
+        returns.append(returns_of(length))
+        if game % options.together == 0:
+            # What was better than the mean of these games is made more probable, what was worse less.
+            gained = shunt.cat(returns)
+            loss = -(shunt.cat(logs) * (gained - gained.mean()) / (gained.std() + 1e-6)).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            logs, returns = [], []
+        if game % 50 == 0:
+            print(f"games {game - 49:3} to {game:3}: {sum(lengths[-50:]) / 50:6.1f} steps on average")
     if options.plot:
         plot(options.plot, "REINFORCE", "game", "steps", steps=(range(len(lengths)), lengths))
 
