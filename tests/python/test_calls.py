@@ -125,3 +125,26 @@ def test_reflected_operators():
     assert (9 // x).tolist() == [2.0] * 2
     assert (9 % x).tolist() == [1.0] * 2
     assert (True & (x > 1)).tolist() == [True] * 2
+
+
+class Clearing:
+    """An index that takes everything out of a list while the call that it is for reads its arguments."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __index__(self):
+        self.values.clear()
+        return 2
+
+
+def test_a_list_may_change_while_a_call_reads_it():
+    sizes = [2]
+    sizes += [Clearing(sizes), 3]
+    assert ones(sizes).shape == (2, 2, 3)
+    outputs = [shunt.empty(3), shunt.empty(3, dtype=shunt.int64)]
+    values, _ = outputs
+    assert shunt.max(shunt.arange(9.0).view(3, 3), 1, out=outputs).values is values
+    held = list(outputs)
+    result = shunt.max(ones(3, 3, 3), Clearing(outputs), out=outputs)
+    assert outputs == [] and result.values is held[0] and result.indices is held[1]

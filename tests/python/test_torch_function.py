@@ -234,3 +234,14 @@ def test_listings():
     assert overrides.resolve_name(shunt.ops.aten.add.Tensor) == "aten.add.Tensor"
     assert overrides.is_tensor_method_or_property(shunt.Tensor.add)
     assert overrides.is_tensor_like(Other()) and not overrides.is_tensor_like(3)
+
+
+@pytest.mark.parametrize("call", [
+    lambda F, x: F.linear(x, shunt.ones(4, 3)), lambda F, x: F.gelu(x), lambda F, x: F.mse_loss(x, shunt.ones(2, 3)),
+    lambda F, x: F.leaky_relu(x),
+])
+def test_functions_of_nn_are_offered(call):
+    class Marked(shunt.Tensor):
+        pass
+
+    assert type(call(shunt.nn.functional, shunt.ones(2, 3).as_subclass(Marked))) is Marked

@@ -168,9 +168,13 @@ PyObject* offer(PyObject* function, const Call& call, const Overloaded& all) {
 /// The object by which programs know what is called: shunt.add, Tensor.add, and Tensor.__rsub__ of 1 - x.
 Ref functionOf(const Entry& entry, const Call& call) {
   if (call.self == nullptr && !call.or_not_implemented) {
-    static PyObject* cache = nullptr;
-    PyObject* const functions = imported(cache, "shunt._C", "_functions");
-    return owned(PyObject_GetAttrString(functions, entry.name()));
+    // The package's own functions, or those of a module of it, such as nn's.
+    const Ref package = owned(PyImport_ImportModule("shunt._C"));
+    for (const ModuleFunctions* m = generated_modules; m->name != nullptr; ++m) {
+      const Ref functions = owned(PyObject_GetAttrString(package.get(), m->name));
+      if (Ref found = Ref::steal(PyObject_GetAttrString(functions.get(), entry.name()))) return found;
+      PyErr_Clear();
+    }
   }
   auto* cls = reinterpret_cast<PyObject*>(tensor_class);
   if (call.or_not_implemented && std::string_view(entry.name()) == "rsub")
