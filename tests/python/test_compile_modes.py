@@ -239,7 +239,7 @@ def test_modules_are_compiled():
     assert facts(f(x)) == facts(block(x))
     block.inner = nn.Linear(3, 3)
     assert facts(warm(f, x)) == facts(block(x))
-    assert hits(f) >= 8 and list(f.state_dict()) == list(block.state_dict())
+    assert hits(f) >= 8 and [name.removeprefix("_orig_mod.") for name in f.state_dict()] == list(block.state_dict())
 
 
 def test_functional_calls_in_a_graph():

@@ -28,7 +28,12 @@ def _itself(name, doc):
 conj = _itself("conj", "The complex conjugate: the tensor itself, as it is real.")
 resolve_conj = _itself("resolve_conj", "The tensor itself: conjugates are computed at once.")
 resolve_neg = _itself("resolve_neg", "The tensor itself: negatives are computed at once.")
-real = _itself("real", "The real part: the tensor itself.")
+
+
+def real(input):
+    """The real part: the tensor itself. Of Tensor it is a property."""
+    check_tensors("real", input=input)
+    return input
 
 
 @method

@@ -94,7 +94,8 @@ def compare(info, sample, training):
                 assert_close(a.grad, b.grad, "gradient of an argument")
     for (name, a), (_, b) in zip(ours.named_buffers(), theirs.named_buffers()):
         assert_close(a, b, name)
-    assert repr(ours) == repr(theirs)
+    # Its name says what PyTorch's quantisation must not do.
+    assert repr(ours) == repr(theirs).replace("NonDynamicallyQuantizableLinear", "Linear")
     return True
 
 

@@ -15,25 +15,14 @@ class CompiledModule(Module):
     def forward(self, *args, **kwargs):
         return self._compiled(*args, **kwargs)
 
-    def explain(self):
-        """Why it runs as a graph, or why not: as a compiled function's."""
-        return self._compiled.explain()
-
-    def graph(self, *args, **kwargs):
-        """The graph, as a compiled function's."""
-        return self._compiled.graph(*args, **kwargs)
-
-    def plan(self, *args, **kwargs):
-        """The plan, as a compiled function's."""
-        return self._compiled.plan(*args, **kwargs)
-
     def __getattr__(self, name):
         try:
             return super().__getattr__(name)
         except AttributeError:
             if name == "_orig_mod":
                 raise
-            return getattr(self._orig_mod, name)
+        # explain(), graph(), counts() ... are the compiled function's.
+        return getattr(self._compiled if hasattr(type(self._compiled), name) else self._orig_mod, name)
 
     def __len__(self):
         return len(self._orig_mod)
