@@ -6,7 +6,7 @@
 //   core         annotate, environment, file_size_signal, fork, isa, missed_call, stand_in, thread_signals, wrap_dim
 //   elementwise  cast_loop, layer_norm, matrix_product, mse_loss, nll_loss, recorded_loop, reduction, row_loop
 //   jit          fused_loop, kernel_library, provider, tier
-//   tensor       expand_utils, memory_overlap, wrapper_kind
+//   tensor       expand_utils, memory_overlap, storage_pin, wrapper_kind
 #pragma once
 
 #include <shunt/autograd/anomaly_mode.h>

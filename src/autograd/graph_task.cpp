@@ -58,7 +58,8 @@ const Node* runningNode() { return current_task == nullptr ? nullptr : current_t
 int64_t current_run_id() { return current_task == nullptr ? -1 : current_task->id(); }
 
 bool current_run_calls(const Node& node) {
-  SHUNT_CHECK(current_task != nullptr, "current_run_calls(", node.name(), "): no backward pass is running on this thread");
+  SHUNT_CHECK(current_task != nullptr, "current_run_calls(", node.name(),
+              "): no backward pass is running on this thread");
   return current_task->calls(node);
 }
 

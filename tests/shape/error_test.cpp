@@ -122,7 +122,11 @@ TEST(ShapeErrors, CopiesAndJoins) {
        "input types can't be cast to the desired output type Long"},
       {"cat out overlap", [&] { shunt::cat_out(t, {t, t}); },
        "the input tensors cannot refer to any of the output memory locations"},
-      {"cat out is an empty input", [&] { Tensor none = iota({0}); shunt::cat_out(none, {none, t}); },
+      {"cat out is an empty input",
+       [&] {
+         Tensor none = iota({0});
+         shunt::cat_out(none, {none, t});
+       },
        "the input tensors cannot refer to any of the output memory locations"},
       {"stack nothing", [&] { shunt::stack(TensorList()); }, "stack expects a non-empty TensorList"},
       {"stack sizes", [&] { shunt::stack({t, iota({2, 2})}); },

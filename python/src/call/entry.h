@@ -44,8 +44,8 @@ extern const OverloadSource overload_sources[];
 extern const EntrySource entry_sources[];
 extern const size_t num_entries;
 
-/// The class of a node, and the name that Python shows: for `x * 2` the library records the form with a number, and PyTorch
-/// the one with a tensor.
+/// The class of a node, and the name that Python shows: for `x * 2` the library records the form with a number, and
+/// PyTorch the one with a tensor.
 struct NodeName {
   const char* recorded;
   const char* shown;
@@ -97,7 +97,8 @@ struct Call {
   bool or_not_implemented = false;  // where no overload fits: NotImplemented instead of TypeError
 };
 
-/// By name: what is called, with a tuple and a dict, where no overload takes the arguments. It may return NotImplemented.
+/// By name: what is called, with a tuple and a dict, where no overload takes the arguments. It may return
+/// NotImplemented.
 extern PyObject* more_forms;
 
 /// Finds the overload, converts, calls. Null with Python's error set where that fails.

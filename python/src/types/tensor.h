@@ -11,11 +11,11 @@
 // demand. One that has any (attributes, weak references, a class of a program's) changes sides: it lives on, owned by
 // the tensor, and refers to it without counting, until Python sees it again or the tensor goes.
 //
-// Python's collector knows nothing of the references that C++ has to a tensor. An object in a cycle of its own attributes
-// would be garbage to it, and lose them, though C++ still has the tensor and may show it again. So what an object refers
-// to is hidden from the collector while others have the tensor: then something refers to it that can't be found, and it
-// stays. Counts may change on other threads while the collector works, and it must not see two answers in one run, so the
-// first answer of a run counts; gc.callbacks say when one starts.
+// Python's collector knows nothing of the references that C++ has to a tensor. An object in a cycle of its own
+// attributes would be garbage to it, and lose them, though C++ still has the tensor and may show it again. So what an
+// object refers to is hidden from the collector while others have the tensor: then something refers to it that can't be
+// found, and it stays. Counts may change on other threads while the collector works, and it must not see two answers in
+// one run, so the first answer of a run counts; gc.callbacks say when one starts.
 #pragma once
 
 #include "python/src/base/python.h"

@@ -34,7 +34,8 @@ PyObject* aliasOfClassFromPython(PyObject*, PyObject* const* args, Py_ssize_t n)
 }  // namespace
 
 PyMethodDef tensor_class_functions[] = {
-    {"_alias_of_class", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(aliasOfClassFromPython)), METH_FASTCALL, nullptr},
+    {"_alias_of_class", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(aliasOfClassFromPython)), METH_FASTCALL,
+     nullptr},
     {},
 };
 

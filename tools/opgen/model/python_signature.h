@@ -38,8 +38,8 @@ struct PythonSignature {
   bool operator==(const PythonSignature&) const = default;
 };
 
-/// Signatures by name and alias, each once, in the dictionary's order. Names that begin with an underscore or end in _backward
-/// are for Shunt itself.
+/// Signatures by name and alias, each once, in the dictionary's order. Names that begin with an underscore or end in
+/// _backward are for Shunt itself.
 using PythonSignatures = std::map<std::string, std::vector<PythonSignature>>;
 PythonSignatures pythonFunctions(const Dictionary& dictionary, const std::string& module = "");
 PythonSignatures pythonMethods(const Dictionary& dictionary);
