@@ -3,7 +3,7 @@
 import math
 
 from shunt import _C
-from shunt._composites._common import into, ops
+from shunt._composites._common import cast_into, into, ops
 
 
 def cross(input, other, *, dim=-1, out=None):
@@ -93,7 +93,7 @@ def matrix_power(A, n, *, out=None):
         raise NotImplementedError("linalg.matrix_power: a negative power needs an inverse, which is not implemented")
     if n == 0:
         identity = ops.eye(A.size(-1), dtype=A.dtype).expand(A.shape)
-        return into(out, identity.contiguous())
+        return cast_into(out, identity.contiguous())
     result, square = None, A
     while n:
         if n & 1:
@@ -101,7 +101,7 @@ def matrix_power(A, n, *, out=None):
         n >>= 1
         if n:
             square = square @ square
-    return into(out, result.clone() if result is A else result)
+    return cast_into(out, result.clone() if result is A else result)
 
 
 def multi_dot(tensors, *, out=None):

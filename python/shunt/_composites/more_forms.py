@@ -164,7 +164,7 @@ def _moments(name, with_mean):
     """var and the like with a correction that is no int: of the variance with correction 0."""
 
     def moment(input, dim=None, *, correction, keepdim=False, out=None):
-        if not isinstance(correction, float) or out is not None:
+        if not isinstance(correction, float) or (out is not None and with_mean):
             return NotImplemented
         variance = ops.var(input, dim, correction=0, keepdim=keepdim)
         dims = range(input.dim()) if dim is None or dim == () else (dim,) if isinstance(dim, int) else dim
@@ -174,7 +174,7 @@ def _moments(name, with_mean):
         freedom = max(count - correction, 0.0)
         variance = variance * count / ops.scalar_tensor(freedom, dtype=variance.dtype)
         result = ops.sqrt(variance) if name.startswith("std") else variance
-        return (result, input.mean(dim, keepdim)) if with_mean else result
+        return (result, input.mean(dim, keepdim)) if with_mean else cast_into(out, result)
 
     moment.__name__ = name
     return _form(moment)

@@ -190,7 +190,7 @@ def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):
             result = result.reshape(())
     else:
         result = result.movedim(-1, 0)
-        if keepdim:
+        if keepdim and input.dim():
             result = result.reshape((qs.numel(), *(1,) * input.dim())) if dim is None else result.unsqueeze(d + 1)
     return into(out, result)
 

@@ -157,8 +157,6 @@ def combinations(input, r=2, with_replacement=False):
         return input.new_empty((0,))
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     chosen = list(choose(range(input.numel()), r))
-    if not chosen:
-        return input.new_empty((0, r))
     return input.index_select(0, indices([i for row in chosen for i in row])).reshape((len(chosen), r))
 
 

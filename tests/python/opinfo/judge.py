@@ -204,6 +204,8 @@ class Entry:
             ),
             " of float64": torch.zeros_like(result, dtype=torch.float64),
         }
+        if self.op.name in ("tril", "triu"):
+            del outs[" transposed"]  # PyTorch 2.13 writes beyond its end
         for which, out in outs.items():
             both = self._call(function, self.op.op, args, dict(kwargs, out=out))
             self.tell(

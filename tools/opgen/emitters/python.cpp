@@ -38,7 +38,7 @@ struct Name {
 std::pair<bool, ptrdiff_t> placeOf(const OperatorDef& op) {
   const auto& arguments = op.arguments();
   return {op.form == Form::kOut, std::count_if(arguments.begin(), arguments.end(), [](const Argument& a) {
-            return a.type.kind == shunt::TypeKind::Scalar && !a.type.list;
+            return (a.type.kind == shunt::TypeKind::Scalar || a.type.kind == shunt::TypeKind::Int) && !a.type.list;
           })};
 }
 

@@ -48,7 +48,7 @@ def pdist(input, p=2.0):
     first = [i for i in range(n) for _ in range(i + 1, n)]
     second = [j for i in range(n) for j in range(i + 1, n)]
     if not first:
-        return input.new_zeros((0,))
+        return input[:0].sum(1)
     from shunt import tensor
 
     return ops.norm(input.index_select(0, tensor(first)) - input.index_select(0, tensor(second)), p, 1)

@@ -39,11 +39,13 @@ def constant_pad_nd(input, pad, value=0):
 
 def _index_of(mode, size, before, after):
     """Which of `size` elements stand at the places -before ... size + after - 1."""
+    if mode == "circular":
+        # What is cut off is not repeated at the other end.
+        kept = range(max(-before, 0), size - max(-after, 0))
+        return [kept[i % len(kept)] for i in range(-max(before, 0), len(kept) + max(after, 0))]
     span = range(-before, size + after)
     if mode == "replicate":
         return [min(max(i, 0), size - 1) for i in span]
-    if mode == "circular":
-        return [i % size for i in span]
     return [-i if i < 0 else 2 * (size - 1) - i if i >= size else i for i in span]
 
 
