@@ -101,7 +101,7 @@ def matrix_power(A, n, *, out=None):
         n >>= 1
         if n:
             square = square @ square
-    return cast_into(out, result.clone() if result is A else result)
+    return into(out, result.clone() if result is A else result)
 
 
 def multi_dot(tensors, *, out=None):
