@@ -37,7 +37,7 @@ class SHUNT_API AnomalyMode {
 };
 
 /// AnomalyMode for a scope.
-class SHUNT_API [[nodiscard]] DetectAnomalyGuard {
+class SHUNT_API DetectAnomalyGuard {
  public:
   explicit DetectAnomalyGuard(bool check_nan = true);
   ~DetectAnomalyGuard();
