@@ -184,11 +184,6 @@ def _check_setup_context(op, setup_context):
         raise RuntimeError(f"Expected setup_context for {op} to take (ctx, inputs, output), got {names}")
 
 
-@functools.lru_cache(None)
-def _below_autograd():
-    return _C._dispatch_keyset_full_after(_C.DispatchKey.AutogradFunctionality)
-
-
 def _call_below(op, keys, args, kwargs):
     with _C._AutoDispatchBelowAutograd():
         return op.redispatch(_mask(keys), *args, **kwargs)

@@ -196,24 +196,25 @@ def _common(a, b, name=""):
     return a.to(dtype), b.to(dtype)
 
 
-@method
-def fmax(input, other, *, out=None):
-    """The larger element of both; of a NaN and a number the number."""
-    a, b = _common(input, other, "fmax")
-    result = ops.maximum(a, b)
+def _without_nan(name, choose, input, other, out):
+    """choose(input, other), and where one of them is NaN the other."""
+    a, b = _common(input, other, name)
+    result = choose(a, b)
     if a.is_floating_point():
         result = ops.where(a.isnan(), b, ops.where(b.isnan(), a, result))
     return cast_into(out, result)
+
+
+@method
+def fmax(input, other, *, out=None):
+    """The larger element of both; of a NaN and a number the number."""
+    return _without_nan("fmax", ops.maximum, input, other, out)
 
 
 @method
 def fmin(input, other, *, out=None):
     """The smaller element of both; of a NaN and a number the number."""
-    a, b = _common(input, other, "fmin")
-    result = ops.minimum(a, b)
-    if a.is_floating_point():
-        result = ops.where(a.isnan(), b, ops.where(b.isnan(), a, result))
-    return cast_into(out, result)
+    return _without_nan("fmin", ops.minimum, input, other, out)
 
 
 @method

@@ -68,6 +68,9 @@ class Gil {
   PyGILState_STATE state_;
 };
 
+/// Elements of the first tensor from which on the lock is released during the call; shorter calls keep it.
+inline constexpr int64_t kLongCall = 16384;
+
 /// Releases the lock for a scope, if told so.
 class WithoutGil {
  public:

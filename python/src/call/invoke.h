@@ -7,9 +7,6 @@
 
 namespace shunt::python {
 
-/// Elements of the first tensor from which on the lock is released during the call. Releasing costs some 60 ns.
-inline constexpr int64_t kLongCall = 16384;
-
 inline bool isLong(const Tensor& t) { return t.defined() && t.numel() >= kLongCall; }
 inline bool isLong(TensorList list) { return !list.empty() && isLong(list[0]); }
 template <class T>

@@ -85,7 +85,7 @@ class SpecializedCall {
   // See PyObject* invoke() in call/invoke.h: shorter calls are over before another thread would have begun.
   bool isLong() const {
     return found_.call.tensors.size() > 0 && found_.call.tensors[0]->defined() &&
-           found_.call.tensors[0]->numel() >= 16384;
+           found_.call.tensors[0]->numel() >= kLongCall;
   }
   Ref call() const {
     return owned(
