@@ -159,8 +159,11 @@ def _linear(size, out, scale, align_corners):
     return (low, high), ([1.0 - t for t in upper], upper)
 
 
+_CUBIC_A = -0.75  # the free number of cubic convolution (Keys 1981)
+
+
 def _cubic(size, out, scale, align_corners):
-    a = -0.75
+    a = _CUBIC_A
     index, weights = ([], [], [], []), ([], [], [], [])
     for i in range(out):
         at = _source(i, scale, align_corners, cubic=True)

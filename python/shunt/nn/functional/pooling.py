@@ -45,6 +45,89 @@ def max_pool2d_with_indices(
     return max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
+def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """The largest element of each window. Shape (N, C, D, H, W) or (C, D, H, W); the stride is the window by default.
+
+    The largest of each plane's windows, then of these over the depths. With `return_indices` also where in its volume
+    each is, counted plane by plane.
+    """
+    _checked(input, 3, "max_pool3d")
+    kernel = numbers(kernel_size, 3, "kernel_size")
+    step = kernel if stride is None or stride == () else numbers(stride, 3, "stride")
+    pads, dilations = numbers(padding, 3, "padding"), numbers(dilation, 3, "dilation")
+    lead, (d, h, w) = input.shape[:-3], input.shape[-3:]
+    planes, within = ops.max_pool2d_with_indices(
+        input.reshape((-1, d, h, w)), kernel[1:], step[1:], pads[1:], dilations[1:], ceil_mode
+    )
+    size = planes.shape[-2:]
+    area = size[0] * size[1]
+    values, places = ops.max_pool2d_with_indices(
+        planes.reshape((-1, 1, d, area)), (kernel[0], 1), (step[0], 1), (pads[0], 0), (dilations[0], 1), ceil_mode
+    )
+    shape = (*lead, values.size(-2), *size)
+    if not return_indices:
+        return values.reshape(shape)
+    places = places.flatten(1)
+    within = within.flatten(1).gather(1, places)
+    depths = ops.div(places, area, rounding_mode="floor")
+    return values.reshape(shape), (depths * (h * w) + within).reshape(shape)
+
+
+def max_pool3d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True
+):
+    """max_pool3d with the places of the largest elements."""
+    return max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+def _unpooled(dims, name, input, indices, kernel_size, stride, padding, output_size):
+    """Zeros, and the elements at the places that pooling found."""
+    _checked(input, dims, name)
+    if indices.shape != input.shape:
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices "
+            f"tensor with shape: {list(indices.shape)}"
+        )
+    kernel = numbers(kernel_size, dims, "kernel_size")
+    step = kernel if stride is None else numbers(stride, dims, "stride")
+    pads = numbers(padding, dims, "padding")
+    sizes = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(input.shape[-dims:], step, pads, kernel)]
+    if output_size is not None:
+        wanted = list(output_size)[-dims:]
+        if len(output_size) not in (dims, input.dim()):
+            raise ValueError(
+                f"output_size should be a sequence containing {dims} or {dims + 2} elements, but it has a length of "
+                f"'{len(output_size)}'"
+            )
+        for d, (n, least, s) in enumerate(zip(wanted, sizes, step)):
+            if not least - s < n < least + s:
+                raise ValueError(f"invalid output_size \"{wanted}\" (dim {d} must be between {least - s} and {least + s})")
+        sizes = wanted
+    lead, total = input.shape[:-dims], 1
+    for n in sizes:
+        total *= n
+    canvas = input.new_zeros((*lead, total))
+    return canvas.scatter(-1, indices.flatten(-dims), input.flatten(-dims)).reshape((*lead, *sizes))
+
+
+def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """The inverse of max_pool1d but for the elements that it dropped, which are zeros. `indices` as it returned them.
+
+    `output_size` chooses among the sizes that pool to the input's. ValueError for others.
+    """
+    return _unpooled(1, "max_unpool1d", input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """The same for max_pool2d."""
+    return _unpooled(2, "max_unpool2d", input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """The same for max_pool3d."""
+    return _unpooled(3, "max_unpool3d", input, indices, kernel_size, stride, padding, output_size)
+
+
 def avg_pool2d(
     input,
     kernel_size,
@@ -211,6 +294,41 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
     return (values, indices) if return_indices else values
 
 
+def adaptive_max_pool3d(input, output_size, return_indices=False):
+    """The largest elements of windows that make a volume of the size given; with `return_indices` also where in its
+    volume each is."""
+    depth, height, width = _sizes(input, output_size, 3)
+    _checked(input, 3, "adaptive_max_pool3d")
+    lead, (d, h, w) = input.shape[:-3], input.shape[-3:]
+    planes, within = adaptive_max_pool2d(input.reshape((-1, d, h, w)), (height, width), True)
+    if depth == 0:
+        values = input.new_empty((*lead, depth, height, width))
+        return (values, ops.empty_like(values, dtype=_int64())) if return_indices else values
+    values, indices = [], []
+    for i in range(depth):
+        first, end = i * d // depth, -(-(i + 1) * d // depth)
+        largest, where = planes[:, first:end].max(1, True)
+        values.append(largest)
+        indices.append(within[:, first:end].gather(1, where) + (where + first) * (h * w))
+    values, indices = (ops.cat(x, 1).reshape((*lead, depth, height, width)) for x in (values, indices))
+    return (values, indices) if return_indices else values
+
+
+def adaptive_max_pool1d_with_indices(input, output_size, return_indices=True):
+    """adaptive_max_pool1d with the places of the largest elements."""
+    return adaptive_max_pool1d(input, output_size, True)
+
+
+def adaptive_max_pool2d_with_indices(input, output_size, return_indices=True):
+    """adaptive_max_pool2d with the places of the largest elements."""
+    return adaptive_max_pool2d(input, output_size, True)
+
+
+def adaptive_max_pool3d_with_indices(input, output_size, return_indices=True):
+    """adaptive_max_pool3d with the places of the largest elements."""
+    return adaptive_max_pool3d(input, output_size, True)
+
+
 def _int64():
     from shunt._C import int64
 
@@ -228,3 +346,10 @@ def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     height, width = numbers(kernel_size, 2, "kernel_size")
     out = avg_pool2d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
     return (ops.sign(out) * ops.relu(ops.abs(out))).mul(height * width).pow(1.0 / norm_type)
+
+
+def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """The p-norm of each window, p = norm_type; where the sum of powers is negative, that of its size with its sign."""
+    depth, height, width = numbers(kernel_size, 3, "kernel_size")
+    out = avg_pool3d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
+    return (ops.sign(out) * ops.relu(ops.abs(out))).mul(depth * height * width).pow(1.0 / norm_type)
