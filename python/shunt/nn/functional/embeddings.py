@@ -62,6 +62,7 @@ def embedding_bag(
 
     Args:
         max_norm: rows of a larger norm, of those that are looked up, are scaled down to it, in place.
+        scale_grad_by_freq: whether a row's gradient is divided by how often it is looked up; not with "max".
         per_sample_weights: what rows are multiplied by before they are summed; of the input's shape.
         include_last_offset: whether the last offset is the end of the last bag.
         padding_idx: a row that doesn't count and gets no gradient.
@@ -79,23 +80,25 @@ def embedding_bag(
                 f"embedding_bag: If per_sample_weights ({tuple(per_sample_weights.shape)}) is not None, then it must have "
                 f"the same shape as the input ({tuple(input.shape)})"
             )
-    if scale_grad_by_freq or sparse:
-        raise NotImplementedError("embedding_bag(): scale_grad_by_freq and sparse are not implemented")
-    counts = None
+    if sparse:
+        raise NotImplementedError("embedding_bag(): sparse=True is not implemented")
+    if scale_grad_by_freq and mode == "max":
+        raise RuntimeError("embedding_bag(): max mode does not support scaling the gradient by the frequency")
+    rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq)
+    index, weights, counts = input, per_sample_weights, None
     if input.dim() == 2:
         if offsets is not None:
             raise ValueError(
                 "if input is 2D, then offsets has to be None, as each row of input is a bag. However, found offsets of "
                 f"type {type(offsets).__name__}"
             )
-        index, weights = input, per_sample_weights
     elif input.dim() == 1:
         if offsets is None:
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if offsets.dim() != 1:
             raise ValueError("offsets has to be a 1D Tensor")
         places, counts = _bags(input, offsets, include_last_offset)
-        index = input[places]
+        index, rows = input[places], rows[places]
         weights = None if per_sample_weights is None else per_sample_weights[places]
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
@@ -103,7 +106,6 @@ def embedding_bag(
         padding_idx = padding_idx % weight.size(0)
         real = index != padding_idx
         counts = real if counts is None else counts & real
-    rows = embedding(index, weight, None, max_norm, norm_type)
     if weights is not None:
         rows = rows * weights.unsqueeze(-1)
     if mode == "max":

@@ -244,10 +244,10 @@ def interpolate(
         else:
             places = (_cubic if mode == "bicubic" else _linear)(n, out, scale, align_corners)
             result = _resample(result, d + 2, *places)
-    return result.contiguous(memory_format=_format_of(input))
+    return result.contiguous(memory_format=format_of(input))
 
 
-def _format_of(x):
+def format_of(x):
     """The memory format that a result of its number of dimensions takes over."""
     from shunt import _C
 

@@ -13,8 +13,49 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
     With `return_indices` also where in its image each is, counted row by row.
     """
+    if _is_integer(input):
+        values, indices = _windows(input, kernel_size, stride, padding, dilation, ceil_mode)
+        return (values, indices) if return_indices else values
     f = ops.max_pool2d_with_indices if return_indices else ops.max_pool2d
     return f(input, kernel_size, () if stride is None else stride, padding, dilation, ceil_mode)
+
+
+def _is_integer(input):
+    from shunt import _C
+
+    return not input.is_floating_point() and input.dtype is not _C.bool
+
+
+def _windows(input, kernel_size, stride, padding, dilation, ceil_mode):
+    """max_pool2d with indices of integers, for which there is no kernel: the largest of each window of a padded copy."""
+    from shunt import iinfo
+    from shunt.nn.functional.padding import constant_pad_nd
+
+    _checked(input, 2, "max_pool2d")
+    kernel = numbers(kernel_size, 2, "kernel_size")
+    step = kernel if stride is None or stride == () else numbers(stride, 2, "stride")
+    pads, dilations = numbers(padding, 2, "padding"), numbers(dilation, 2, "dilation")
+    sizes, sides = [], []
+    for n, k, s, p, d in zip(input.shape[-2:], kernel, step, pads, dilations):
+        if p > k // 2 or p < 0:
+            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k}")
+        reach = d * (k - 1) + 1
+        count = (n + 2 * p - reach + (s - 1 if ceil_mode else 0)) // s + 1
+        # No window begins in the padding behind the end.
+        count -= ceil_mode and (count - 1) * s >= n + p
+        if count < 1:
+            raise RuntimeError(f"max_pool2d(): output size {count} is too small, for input of {list(input.shape)}")
+        sizes.append(count)
+        sides.append((p, (count - 1) * s + reach - n - p))
+    x = constant_pad_nd(input, (*sides[1], *sides[0]), iinfo(input.dtype).min).contiguous()
+    lead, (h, w) = x.shape[:-2], x.shape[-2:]
+    rows = x.reshape((-1, h * w))
+    shape = (rows.size(0), *sizes, *kernel)
+    strides = (h * w, w * step[0], step[1], w * dilations[0], dilations[1])
+    values, where = rows.as_strided(shape, strides).reshape((*shape[:3], -1)).max(-1)
+    i = ops.arange(sizes[0]).unsqueeze(1) * step[0] - pads[0] + ops.div(where, kernel[1], rounding_mode="floor") * dilations[0]
+    j = ops.arange(sizes[1]) * step[1] - pads[1] + ops.remainder(where, kernel[1]) * dilations[1]
+    return values.reshape((*lead, *sizes)), (i * input.size(-1) + j).reshape((*lead, *sizes))
 
 
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -25,9 +66,7 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         for v, name in ((kernel_size, "kernel_size"), (kernel_size if stride is None else stride, "stride"))
     ]
     pad, step = numbers(padding, 1, "padding"), numbers(dilation, 1, "dilation")
-    values, indices = ops.max_pool2d_with_indices(
-        input.unsqueeze(-2), sizes[0], sizes[1], (0, *pad), (1, *step), ceil_mode
-    )
+    values, indices = max_pool2d(input.unsqueeze(-2), sizes[0], sizes[1], (0, *pad), (1, *step), ceil_mode, True)
     return (values.squeeze(-2), indices.squeeze(-2)) if return_indices else values.squeeze(-2)
 
 
@@ -55,14 +94,19 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     kernel = numbers(kernel_size, 3, "kernel_size")
     step = kernel if stride is None or stride == () else numbers(stride, 3, "stride")
     pads, dilations = numbers(padding, 3, "padding"), numbers(dilation, 3, "dilation")
+    if 0 in input.shape[-4:]:
+        raise RuntimeError(
+            "max_pool3d(): Expected input's non-batch dimensions to have positive length, but input has a shape of "
+            f"{list(input.shape)}"
+        )
     lead, (d, h, w) = input.shape[:-3], input.shape[-3:]
-    planes, within = ops.max_pool2d_with_indices(
-        input.reshape((-1, d, h, w)), kernel[1:], step[1:], pads[1:], dilations[1:], ceil_mode
+    planes, within = max_pool2d(
+        input.reshape((-1, d, h, w)), kernel[1:], step[1:], pads[1:], dilations[1:], ceil_mode, True
     )
     size = planes.shape[-2:]
     area = size[0] * size[1]
-    values, places = ops.max_pool2d_with_indices(
-        planes.reshape((-1, 1, d, area)), (kernel[0], 1), (step[0], 1), (pads[0], 0), (dilations[0], 1), ceil_mode
+    values, places = max_pool2d(
+        planes.reshape((-1, 1, d, area)), (kernel[0], 1), (step[0], 1), (pads[0], 0), (dilations[0], 1), ceil_mode, True
     )
     shape = (*lead, values.size(-2), *size)
     if not return_indices:
@@ -107,7 +151,14 @@ def _unpooled(dims, name, input, indices, kernel_size, stride, padding, output_s
     for n in sizes:
         total *= n
     canvas = input.new_zeros((*lead, total))
-    return canvas.scatter(-1, indices.flatten(-dims), input.flatten(-dims)).reshape((*lead, *sizes))
+    result = canvas.scatter(-1, indices.flatten(-dims), input.flatten(-dims)).reshape((*lead, *sizes))
+    if dims != 2:
+        return result
+    from shunt.nn.functional.images import format_of
+
+    if input.dim() == 4:
+        return result.contiguous(memory_format=format_of(input))
+    return result.unsqueeze(0).contiguous(memory_format=format_of(input.unsqueeze(0))).squeeze(0)
 
 
 def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
@@ -253,7 +304,10 @@ def _sizes(input, output_size, dims):
         raise RuntimeError(f"output_size must be one int or {dims} ints, but got {sizes}")
     if input.dim() <= dims:
         raise ValueError(f"Input dimension should be at least {dims + 1}")
-    return tuple(n if s is None else s for s, n in zip(sizes, input.shape[-dims:]))
+    sizes = tuple(n if s is None else s for s, n in zip(sizes, input.shape[-dims:]))
+    if any(n < 0 for n in sizes):
+        raise RuntimeError(f"output_size must not be negative, but got {sizes}")
+    return sizes
 
 
 def adaptive_max_pool1d(input, output_size, return_indices=False):
