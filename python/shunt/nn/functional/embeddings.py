@@ -10,6 +10,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         padding_idx: a row that gets no gradient.
         max_norm: rows of a larger norm, of those that are looked up, are scaled down to it, in place.
         scale_grad_by_freq: whether a row's gradient is divided by how often it is looked up.
+        sparse: asks for a sparse gradient, which is an error where one is recorded.
     """
     if padding_idx is None:
         padding_idx = -1
@@ -22,6 +23,11 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         padding_idx += weight.size(0)
     if max_norm is not None:
         _renormalise(weight, input, max_norm, norm_type)
+    if sparse:
+        from shunt import is_grad_enabled
+
+        # Where no gradient is recorded none is sparse.
+        sparse = weight.requires_grad and is_grad_enabled()
     return ops.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
@@ -63,6 +69,7 @@ def embedding_bag(
     Args:
         max_norm: rows of a larger norm, of those that are looked up, are scaled down to it, in place.
         scale_grad_by_freq: whether a row's gradient is divided by how often it is looked up; not with "max".
+        sparse: asks for a sparse gradient, which is an error where one is recorded.
         per_sample_weights: what rows are multiplied by before they are summed; of the input's shape.
         include_last_offset: whether the last offset is the end of the last bag.
         padding_idx: a row that doesn't count and gets no gradient.
@@ -80,11 +87,9 @@ def embedding_bag(
                 f"embedding_bag: If per_sample_weights ({tuple(per_sample_weights.shape)}) is not None, then it must have "
                 f"the same shape as the input ({tuple(input.shape)})"
             )
-    if sparse:
-        raise NotImplementedError("embedding_bag(): sparse=True is not implemented")
     if scale_grad_by_freq and mode == "max":
         raise RuntimeError("embedding_bag(): max mode does not support scaling the gradient by the frequency")
-    rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq)
+    rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
     index, weights, counts = input, per_sample_weights, None
     if input.dim() == 2:
         if offsets is not None:

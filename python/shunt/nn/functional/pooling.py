@@ -55,7 +55,17 @@ def _windows(input, kernel_size, stride, padding, dilation, ceil_mode):
     values, where = rows.as_strided(shape, strides).reshape((*shape[:3], -1)).max(-1)
     i = ops.arange(sizes[0]).unsqueeze(1) * step[0] - pads[0] + ops.div(where, kernel[1], rounding_mode="floor") * dilations[0]
     j = ops.arange(sizes[1]) * step[1] - pads[1] + ops.remainder(where, kernel[1]) * dilations[1]
-    return values.reshape((*lead, *sizes)), (i * input.size(-1) + j).reshape((*lead, *sizes))
+    shape = (*lead, *sizes)
+    return _laid_out(values.reshape(shape), input), _laid_out((i * input.size(-1) + j).reshape(shape), input)
+
+
+def _laid_out(result, input):
+    """An image in the memory format of the input's."""
+    from shunt.nn.functional.images import format_of
+
+    if input.dim() == 4:
+        return result.contiguous(memory_format=format_of(input))
+    return result.unsqueeze(0).contiguous(memory_format=format_of(input.unsqueeze(0))).squeeze(0)
 
 
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -152,13 +162,7 @@ def _unpooled(dims, name, input, indices, kernel_size, stride, padding, output_s
         total *= n
     canvas = input.new_zeros((*lead, total))
     result = canvas.scatter(-1, indices.flatten(-dims), input.flatten(-dims)).reshape((*lead, *sizes))
-    if dims != 2:
-        return result
-    from shunt.nn.functional.images import format_of
-
-    if input.dim() == 4:
-        return result.contiguous(memory_format=format_of(input))
-    return result.unsqueeze(0).contiguous(memory_format=format_of(input.unsqueeze(0))).squeeze(0)
+    return _laid_out(result, input) if dims == 2 else result
 
 
 def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):

@@ -8,11 +8,6 @@ from shunt.nn.modules.module import Module
 from shunt.nn.parameter import Parameter
 
 
-def _refuse_sparse(module, sparse):
-    if sparse:
-        raise NotImplementedError(f"{module}: sparse=True is not implemented in Shunt")
-
-
 class Embedding(Module):
     """Rows of weight (num_embeddings, embedding_dim) by number: input (*) of ints, output (*, embedding_dim).
 
@@ -24,7 +19,6 @@ class Embedding(Module):
                  sparse=False, _weight=None, _freeze=False, device=None, dtype=None):
         super().__init__()
         check_sizes("Embedding", num_embeddings=num_embeddings, embedding_dim=embedding_dim)
-        _refuse_sparse("Embedding", sparse)
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
                 raise AssertionError("Padding_idx must be within num_embeddings")
@@ -71,7 +65,6 @@ class EmbeddingBag(Module):
                  _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None):
         super().__init__()
         check_sizes("EmbeddingBag", num_embeddings=num_embeddings, embedding_dim=embedding_dim)
-        _refuse_sparse("EmbeddingBag", sparse)
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
                 raise AssertionError("padding_idx must be within num_embeddings")
