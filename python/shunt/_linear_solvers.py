@@ -4,7 +4,7 @@ which all matrices of a batch go on together. Gradients and vmap go through the 
 from collections import namedtuple
 
 from shunt import _C
-from shunt._composites._common import ops
+from shunt._composites._common import into, ops
 
 Tensor = _C.TensorBase
 
@@ -60,7 +60,8 @@ def lower_solved(A, B, unit):
     """The solution X of A @ X = B for lower triangular A, by halves."""
     n = A.shape[-1]
     if n <= 1:
-        return B if unit or n == 0 else B / A
+        # Without the diagonal nothing of A is read, and the sum of no elements keeps it in the graph.
+        return B + A[..., :0, :].sum() if unit or n == 0 else B / A
     m = n // 2
     top = lower_solved(A[..., :m, :m], B[..., :m, :], unit)
     bottom = lower_solved(A[..., m:, m:], B[..., m:, :] - A[..., m:, :m] @ top, unit)
@@ -71,7 +72,7 @@ def upper_solved(A, B, unit):
     """The same for upper triangular A."""
     n = A.shape[-1]
     if n <= 1:
-        return B if unit or n == 0 else B / A
+        return B + A[..., :0, :].sum() if unit or n == 0 else B / A
     m = n // 2
     bottom = upper_solved(A[..., m:, m:], B[..., m:, :], unit)
     top = upper_solved(A[..., :m, :m], B[..., :m, :] - A[..., :m, m:] @ bottom, unit)
@@ -114,3 +115,10 @@ def solved(name, A, B):
                               "the input matrix is singular.")
         raise LinAlgError("torch.linalg.solve: The solver failed because the input matrix is singular.")
     return upper_solved(U, Y, False)
+
+
+def by_columns(result, out):
+    """The result in the order of memory that LAPACK leaves, or written to `out`, which gets that order where it is resized."""
+    if out is not None and out.shape != result.shape and out.dtype is result.dtype:
+        out.resize_(result.shape).as_strided_(result.shape, result.mT.contiguous().mT.stride())
+    return into(out, result.mT.contiguous().mT if out is None else result)

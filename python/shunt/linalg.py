@@ -130,7 +130,8 @@ def solve(A, B, *, left=True, out=None):
                            f"{tuple(A.shape)} and {tuple(B.shape)}")
     batch = broadcast_shapes(A.shape[:-2], right.shape[:-2])
     result = solvers.solved("linalg.solve", A.expand((*batch, *A.shape[-2:])), right.expand((*batch, *right.shape[-2:])))
-    return into(out, result.squeeze(-1) if vectors else result if left else result.mT)
+    result = result.squeeze(-1) if vectors else result if left else result.mT
+    return into(out, result) if B.dim() == 1 else solvers.by_columns(result, out)
 
 
 def inv(A, *, out=None):
@@ -138,7 +139,7 @@ def inv(A, *, out=None):
     from shunt import _linear_solvers as solvers
     solvers.check_square("linalg.inv", A)
     identity = ops.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape)
-    return into(out, solvers.solved("linalg.inv", A, identity))
+    return solvers.by_columns(solvers.solved("linalg.inv", A, identity), out)
 
 
 def slogdet(A, *, out=None):
@@ -190,14 +191,14 @@ def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
 
 
 def matrix_power(A, n, *, out=None):
-    """Square matrices to the power of an int; negative ones need inverses (NotImplementedError)."""
+    """Square matrices to the power of an int, for negative ones of their inverses."""
     if A.dim() < 2 or A.size(-1) != A.size(-2):
         raise RuntimeError(
             "linalg.matrix_power: A must be batches of square matrices, but they are "
             f"{' by '.join(map(str, A.shape[-2:]))} matrices"
         )
     if n < 0:
-        raise NotImplementedError("linalg.matrix_power: a negative power needs an inverse, which is not implemented")
+        A, n = inv(A), -n
     if n == 0:
         identity = ops.eye(A.size(-1), dtype=A.dtype).expand(A.shape)
         return cast_into(out, identity.contiguous())
