@@ -55,6 +55,7 @@ from shunt._composites.reductions import (
     nansum,
     quantile,
 )
+from shunt._composites.sampling import binomial, multinomial, poisson
 from shunt._composites.scans import cummax, cummin, cumulative_trapezoid, diff, logcumsumexp, trapezoid, trapz
 from shunt._composites.shapes import (
     PROPERTIES,
@@ -115,6 +116,7 @@ __all__ = [
     "atleast_2d",
     "atleast_3d",
     "bincount",
+    "binomial",
     "block_diag",
     "broadcast_shapes",
     "broadcast_tensors",
@@ -175,11 +177,13 @@ __all__ = [
     "moveaxis",
     "movedim",
     "msort",
+    "multinomial",
     "nan_to_num",
     "nanmean",
     "nanmedian",
     "nanquantile",
     "nansum",
+    "poisson",
     "positive",
     "put",
     "quantile",

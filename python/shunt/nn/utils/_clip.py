@@ -33,10 +33,20 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     """Scales the parameters' grads so that their norm together is at most max_norm; returns the norm before."""
     grads = [p.grad for p in _as_list(parameters) if p.grad is not None]
     total = get_total_norm(grads, norm_type, error_if_nonfinite)
+    _scale(grads, max_norm, total)
+    return total
+
+
+def _scale(grads, max_norm, total):
     factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
     for grad in grads:
         grad.mul_(factor)
-    return total
+
+
+@no_grad()
+def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+    """Scales the parameters' grads as clip_grad_norm_() does where total_norm is their norm together."""
+    _scale([p.grad for p in _as_list(parameters) if p.grad is not None], max_norm, total_norm)
 
 
 @no_grad()
