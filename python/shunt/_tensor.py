@@ -113,6 +113,24 @@ class Tensor(_C.TensorBase):
         from shunt._dlpack import device_of
         return device_of(self)
 
+    def __array_namespace__(self, *, api_version=None):
+        """The module shunt.array_api, which has the functions of the Python array API standard. ValueError for a
+        version of it that is newer than 2024.12."""
+        from shunt import array_api
+        if api_version is not None and api_version > array_api.__array_api_version__:
+            raise ValueError(f"__array_namespace__(): the newest version is {array_api.__array_api_version__}, not "
+                             f"{api_version}")
+        return array_api
+
+    def __complex__(self):
+        return complex(self.item())
+
+    def to_device(self, device, /, *, stream=None):
+        """The tensor on a device, the array API standard's name of to(device). ValueError where `stream` is given."""
+        if stream is not None:
+            raise ValueError(f"to_device(): there are no streams, got stream={stream!r}")
+        return self.to(device)
+
     # pickle and copy.
     def __reduce_ex__(self, protocol):
         from shunt._reduction import reduce_tensor

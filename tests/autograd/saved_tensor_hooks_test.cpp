@@ -62,7 +62,7 @@ TEST(SavedTensorHooks, PackIsGivenTheTensorItself) {
   std::vector<Tensor> seen;
   const SavedTensorHooksGuard guard({[&](const Tensor& t) -> std::shared_ptr<void> {
                                        seen.push_back(t);
-                                       return std::make_shared<Tensor>(t);
+                                       return std::make_shared<Tensor>(t.detach());  // a result would keep its node
                                      },
                                      [](const std::shared_ptr<void>& p) { return *static_cast<Tensor*>(p.get()); }});
   const Tensor y = x * c;

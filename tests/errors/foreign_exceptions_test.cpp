@@ -238,7 +238,7 @@ TEST_P(ForeignExceptions, FromHooks) {
 }
 
 TEST_P(ForeignExceptions, FromSavedTensorHooks) {
-  const auto pack = [](const Tensor& t) -> std::shared_ptr<void> { return std::make_shared<Tensor>(t); };
+  const auto pack = [](const Tensor& t) -> std::shared_ptr<void> { return std::make_shared<Tensor>(t.detach()); };
   const auto unpack = [](const std::shared_ptr<void>&) -> Tensor { throwForeign(); };
   expectThrows([&] {
     const autograd::SavedTensorHooksGuard guard(

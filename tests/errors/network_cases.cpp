@@ -180,7 +180,7 @@ static std::vector<BadInput> placeCases() {
        [=](Bed& bed) { bed.a.scatter(0, places, bed.a.clone(), "mean"); }},
       {"scatter: dtype of the index",
        {"scatter", "index", "int64"},
-       [=](Bed& bed) { bed.a.scatter(0, places.to(kInt), bed.a.clone()); }},
+       [=](Bed& bed) { bed.a.scatter(0, places.to(kDouble), bed.a.clone()); }},
       {"scatter_reduce: word",
        {"reduce argument must be either sum, prod, mean, amax or amin", "median"},
        [=](Bed& bed) { bed.a.scatter_reduce(0, places, bed.a.clone(), "median"); }},

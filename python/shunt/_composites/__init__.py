@@ -20,6 +20,7 @@ from shunt._composites.pointwise import (
     frac,
     heaviside,
     hypot,
+    imag,
     isneginf,
     isposinf,
     isreal,
@@ -54,6 +55,7 @@ from shunt._composites.reductions import (
     nansum,
     quantile,
 )
+from shunt._composites.sampling import binomial, multinomial, poisson
 from shunt._composites.scans import cummax, cummin, cumulative_trapezoid, diff, logcumsumexp, trapezoid, trapz
 from shunt._composites.shapes import (
     PROPERTIES,
@@ -114,6 +116,7 @@ __all__ = [
     "atleast_2d",
     "atleast_3d",
     "bincount",
+    "binomial",
     "block_diag",
     "broadcast_shapes",
     "broadcast_tensors",
@@ -151,6 +154,7 @@ __all__ = [
     "hsplit",
     "hstack",
     "hypot",
+    "imag",
     "index_copy",
     "index_fill",
     "inner",
@@ -173,11 +177,13 @@ __all__ = [
     "moveaxis",
     "movedim",
     "msort",
+    "multinomial",
     "nan_to_num",
     "nanmean",
     "nanmedian",
     "nanquantile",
     "nansum",
+    "poisson",
     "positive",
     "put",
     "quantile",

@@ -159,8 +159,11 @@ def _linear(size, out, scale, align_corners):
     return (low, high), ([1.0 - t for t in upper], upper)
 
 
+_CUBIC_A = -0.75  # the free number of cubic convolution (Keys 1981)
+
+
 def _cubic(size, out, scale, align_corners):
-    a = -0.75
+    a = _CUBIC_A
     index, weights = ([], [], [], []), ([], [], [], [])
     for i in range(out):
         at = _source(i, scale, align_corners, cubic=True)
@@ -241,10 +244,10 @@ def interpolate(
         else:
             places = (_cubic if mode == "bicubic" else _linear)(n, out, scale, align_corners)
             result = _resample(result, d + 2, *places)
-    return result.contiguous(memory_format=_format_of(input))
+    return result.contiguous(memory_format=format_of(input))
 
 
-def _format_of(x):
+def format_of(x):
     """The memory format that a result of its number of dimensions takes over."""
     from shunt import _C
 

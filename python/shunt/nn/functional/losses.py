@@ -240,6 +240,31 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     return reduced(loss if input.dim() == 2 or number != 0 else loss.squeeze(0), number)
 
 
+def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """The sum over targets and other classes of max(0, 1 - input[target] + input[other]), divided by the number of
+    classes.
+
+    Shapes: (N, C) or (C), both; `target` has the classes of a sample, ended by -1.
+    """
+    number = reduction_of(reduction, size_average, reduce)
+    if input.dim() > 2 or (input.dim() > 0 and input.size(-1) == 0):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {input.shape}"
+        )
+    if target.shape != input.shape and not (input.dim() <= 1 and target.numel() == input.numel()):
+        raise RuntimeError(f"inconsistent target size: {target.shape} for input of size: {input.shape}")
+    rows, targets = (x if x.dim() == 2 else x.reshape((1, -1)) for x in (input, target))
+    n, classes = rows.shape
+    counts = ops.cumprod((targets >= 0).to(targets.dtype), 1) != 0
+    places = ops.masked_fill(targets, counts.logical_not(), classes)
+    named = targets.new_zeros((n, classes + 1)).scatter_(1, places, 1)[:, :classes] != 0
+    chosen = rows.gather(1, ops.masked_fill(targets, counts.logical_not(), 0))
+    loss = ops.clamp_min(1 - chosen.unsqueeze(2) + rows.unsqueeze(1), 0)
+    pairs = counts.unsqueeze(2) & named.logical_not().unsqueeze(1)
+    loss = ops.where(pairs, loss, ops.zeros_like(loss)).sum((1, 2)) / classes
+    return reduced(loss if input.dim() == 2 or number != 0 else loss.squeeze(0), number)
+
+
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over the last dimension of -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))."""
     number = reduction_of(reduction, size_average, reduce)
