@@ -49,6 +49,7 @@ PyObject* setMoreForms(PyObject*, PyObject* by_name) {
 
 PyMethodDef module_functions[] = {
     {"_set_more_forms", setMoreForms, METH_O, nullptr},
+    {"_warn", warnFromPython, METH_VARARGS, nullptr},
     {"_set_tensor_class", setTensorClass, METH_O, nullptr},
     {"_set_parameter_class", setParameterClass, METH_O, nullptr},
     {"_set_function_class", setFunctionClass, METH_VARARGS, nullptr},
@@ -89,6 +90,7 @@ void fill(PyObject* m) {
   addHandleType(m);
   addGradModes(m);
   sendLogToPython();
+  watchEnd();
   addFunctions(m);
   addDispatch(m);
   addCompiled(m);
