@@ -32,8 +32,8 @@ _composites.add_methods(Tensor)
 __version__ = _C.__version__
 
 # What programs may take as shunt.<name> without an import of its own, and few use: modules, and names with their modules.
-_MODULES = frozenset(("_subclasses", "accelerator", "amp", "array_api", "cuda", "func", "jit", "library", "linalg", "nn", "optim",
-                      "overrides", "serialization", "special", "utils"))
+_MODULES = frozenset(("_subclasses", "accelerator", "amp", "array_api", "cuda", "func", "jit", "library", "linalg", "nn", "onnx",
+                      "optim", "overrides", "serialization", "special", "utils"))
 _NAMES = {
     "load": "shunt.serialization",
     "ops": "shunt._ops",
@@ -47,7 +47,8 @@ _NAMES = {
 # Checkers of types take it for true, and so find misspelt names.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shunt import _subclasses, accelerator, amp, array_api, cuda, func, jit, library, nn, optim, overrides, serialization, utils
+    from shunt import _subclasses, accelerator, amp, array_api, cuda, func, jit, library, nn, onnx, optim, overrides
+    from shunt import serialization, utils
     from shunt._ops import ops
     from shunt.amp.autocast_mode import (autocast, get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype,
                                          is_autocast_cpu_enabled, is_autocast_enabled, set_autocast_dtype)
