@@ -139,3 +139,43 @@ def test_a_saved_state_goes_on(name):
     second.load_state_dict(first.state_dict())
     run(5, second, q)
     assert p.tolist() == q.tolist()
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta"])
+def test_parameters_that_are_left_out_of_steps(name):
+    """Each parameter counts its own steps, also where most are counted together; a saved state has as many."""
+    rows = {}
+    for module in (torch, shunt):
+        params = [module.ones(2, dtype=module.float64, requires_grad=True) for _ in range(3)]
+        optimizer = getattr(module.optim, name)(params)
+        for step in range(9):
+            for i, p in enumerate(params):
+                p.grad = None if (step + i) % 3 == 0 and step < 6 else module.full((2,), 0.5 + i + step, dtype=module.float64)
+            if step == 5:
+                state = optimizer.state_dict()
+                optimizer = getattr(module.optim, name)(params)
+                optimizer.load_state_dict(state)
+            optimizer.step()
+        steps = [optimizer.state[p]["step"] for p in params]
+        assert all(isinstance(step, module.Tensor) and step.dtype is module.float32 and step.dim() == 0 for step in steps)
+        rows[module] = [p.tolist() for p in params], [step.item() for step in steps]
+    assert rows[shunt][1] == rows[torch][1]
+    np.testing.assert_allclose(rows[shunt][0], rows[torch][0], **TOLERANCE)
+
+
+def test_steps_of_a_state_that_has_them_as_numbers():
+    p = shunt.ones(2, requires_grad=True)
+    optimizer = shunt.optim.Adam([p])
+    optimizer.load_state_dict({"state": {0: {"step": 4, "exp_avg": shunt.ones(2), "exp_avg_sq": shunt.ones(2)}},
+                               "param_groups": optimizer.state_dict()["param_groups"]})
+    p.grad = shunt.ones(2)
+    optimizer.step()
+    assert optimizer.state[p]["step"].item() == 5
+
+
+def test_a_rate_of_zero_changes_nothing():
+    for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta"):
+        p = shunt.tensor([1.0, 2.0], requires_grad=True)
+        p.grad = shunt.tensor([0.0, 1.0])
+        getattr(shunt.optim, name)([p], lr=0.0).step()
+        assert p.tolist() == [1.0, 2.0], name
