@@ -53,7 +53,8 @@ def safe_globals(safe_globals):
 
 
 def _shunts(module):
-    return "shunt" + module[len("torch"):] if module == "torch" or module.startswith("torch.") else module
+    from shunt._as_torch import shunts_name
+    return shunts_name(module) if module.partition(".")[0] == "torch" else module
 
 
 def allowed(module, name):
