@@ -22,10 +22,17 @@ def close(a, b):
     np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("settings", [
-    {}, {"bidirectional": True}, {"num_layers": 2, "bidirectional": True}, {"bias": False},
-    {"proj_size": 2, "bidirectional": True, "num_layers": 2},
-], ids=str)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"bidirectional": True},
+        {"num_layers": 2, "bidirectional": True},
+        {"bias": False},
+        {"proj_size": 2, "bidirectional": True, "num_layers": 2},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("name", ["RNN", "GRU", "LSTM"])
 @pytest.mark.parametrize("given", [False, True])
 @pytest.mark.parametrize("enforce_sorted", [False, True])
@@ -37,7 +44,9 @@ def test_packed_sequences(name, settings, given, enforce_sorted):
     lengths = sorted(LENGTHS, reverse=True) if enforce_sorted else LENGTHS
     ours, other = getattr(shunt.nn, name)(3, 4, **settings).double(), getattr(torch.nn, name)(3, 4, **settings).double()
     ours.load_state_dict({key: shunt.from_numpy(value.numpy().copy()) for key, value in other.state_dict().items()})
-    assert [[w.numel() for w in layer] for layer in ours.all_weights] == [[w.numel() for w in layer] for layer in other.all_weights]
+    assert [[w.numel() for w in layer] for layer in ours.all_weights] == [
+        [w.numel() for w in layer] for layer in other.all_weights
+    ]
     x, y = pair(5, 4, 3)
     x.requires_grad_(), y.requires_grad_()
     count = ours.num_layers * (2 if ours.bidirectional else 1)
@@ -82,18 +91,21 @@ def test_packing_a_list():
     assert a.double().data.dtype is shunt.float64 and not a.is_cuda
 
 
-@pytest.mark.parametrize("call, error", [
-    (lambda: rnn.pack_padded_sequence(shunt.ones(3, 2), [1, 3]), RuntimeError),
-    (lambda: rnn.pack_padded_sequence(shunt.ones(3, 2), [3]), RuntimeError),
-    (lambda: rnn.pack_padded_sequence(shunt.ones(3, 2), [3, 0]), RuntimeError),
-    (lambda: rnn.pack_padded_sequence(shunt.ones(3, 2), [4, 1]), RuntimeError),
-    (lambda: rnn.pack_padded_sequence(shunt.ones(0, 2), [1, 1]), RuntimeError),
-    (lambda: rnn.pad_packed_sequence(rnn.pack_sequence([shunt.ones(3)]), total_length=2), ValueError),
-    (lambda: rnn.pad_sequence([]), RuntimeError),
-    (lambda: rnn.pad_sequence([shunt.ones(1)], padding_side="top"), RuntimeError),
-    (lambda: shunt.nn.LSTM(2, 3)(rnn.pack_sequence([shunt.ones(3, 3)])), RuntimeError),
-    (lambda: shunt.nn.LSTM("a", 3), TypeError),
-])
+@pytest.mark.parametrize(
+    "call, error",
+    [
+        (lambda: rnn.pack_padded_sequence(shunt.ones(3, 2), [1, 3]), RuntimeError),
+        (lambda: rnn.pack_padded_sequence(shunt.ones(3, 2), [3]), RuntimeError),
+        (lambda: rnn.pack_padded_sequence(shunt.ones(3, 2), [3, 0]), RuntimeError),
+        (lambda: rnn.pack_padded_sequence(shunt.ones(3, 2), [4, 1]), RuntimeError),
+        (lambda: rnn.pack_padded_sequence(shunt.ones(0, 2), [1, 1]), RuntimeError),
+        (lambda: rnn.pad_packed_sequence(rnn.pack_sequence([shunt.ones(3)]), total_length=2), ValueError),
+        (lambda: rnn.pad_sequence([]), RuntimeError),
+        (lambda: rnn.pad_sequence([shunt.ones(1)], padding_side="top"), RuntimeError),
+        (lambda: shunt.nn.LSTM(2, 3)(rnn.pack_sequence([shunt.ones(3, 3)])), RuntimeError),
+        (lambda: shunt.nn.LSTM("a", 3), TypeError),
+    ],
+)
 def test_errors(call, error):
     with pytest.raises(error):
         call()

@@ -23,9 +23,13 @@ def load(ours, theirs):
     ours.load_state_dict(state)
 
 
-LAYERS = {"Linear": lambda m: m.nn.Linear(3, 4).double(), "wide": lambda m: m.nn.Linear(5, 2).double(),
-          "square": lambda m: m.nn.Linear(3, 3).double(), "Conv2d": lambda m: m.nn.Conv2d(3, 2, 2).double(),
-          "ConvTranspose1d": lambda m: m.nn.ConvTranspose1d(3, 2, 2).double()}
+LAYERS = {
+    "Linear": lambda m: m.nn.Linear(3, 4).double(),
+    "wide": lambda m: m.nn.Linear(5, 2).double(),
+    "square": lambda m: m.nn.Linear(3, 3).double(),
+    "Conv2d": lambda m: m.nn.Conv2d(3, 2, 2).double(),
+    "ConvTranspose1d": lambda m: m.nn.ConvTranspose1d(3, 2, 2).double(),
+}
 INPUTS = {"Linear": (2, 3), "wide": (2, 5), "square": (2, 3), "Conv2d": (2, 3, 4, 4), "ConvTranspose1d": (2, 3, 4)}
 
 
@@ -50,7 +54,10 @@ def compare(ours, theirs, layer, steps=2):
 @pytest.mark.parametrize("where", ["parametrizations", "utils"])
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_weight_norm(layer, settings, where):
-    ours, theirs = (getattr(m.nn.utils, "parametrizations", None) if where == "parametrizations" else m.nn.utils for m in (shunt, torch))
+    ours, theirs = (
+        getattr(m.nn.utils, "parametrizations", None) if where == "parametrizations" else m.nn.utils
+        for m in (shunt, torch)
+    )
     a, b = ours.weight_norm(LAYERS[layer](shunt), **settings), theirs.weight_norm(LAYERS[layer](torch), **settings)
     load(a, b)
     compare(a, b, layer)
@@ -80,8 +87,12 @@ def test_spectral_norm(layer, where):
 @pytest.mark.parametrize("orthogonal_map", [None, "matrix_exp", "cayley", "householder"])
 @pytest.mark.parametrize("trivial", [True, False])
 def test_orthogonal(layer, orthogonal_map, trivial):
-    a, b = (m.nn.utils.parametrizations.orthogonal(LAYERS[layer](m), orthogonal_map=orthogonal_map, use_trivialization=trivial)
-            for m in (shunt, torch))
+    a, b = (
+        m.nn.utils.parametrizations.orthogonal(
+            LAYERS[layer](m), orthogonal_map=orthogonal_map, use_trivialization=trivial
+        )
+        for m in (shunt, torch)
+    )
     load(a, b)
     if trivial:
         # At the base the maps' gradients differ from zero only where they should.
@@ -151,19 +162,22 @@ def test_a_compiled_parametrized_module():
             layer.parametrizations.weight.original0.mul_(1.5)
 
 
-@pytest.mark.parametrize("call, error", [
-    (lambda: parametrize.register_parametrization(nn.Linear(2, 2), "wait", Doubled()), ValueError),
-    (lambda: parametrize.register_parametrization(nn.Linear(2, 3), "weight", nn.Flatten(0)), ValueError),
-    (lambda: parametrize.remove_parametrizations(nn.Linear(2, 2), "weight"), ValueError),
-    (lambda: parametrizations.orthogonal(nn.Linear(2, 2), "bias"), ValueError),
-    (lambda: parametrizations.orthogonal(nn.Linear(2, 2), orthogonal_map="x"), ValueError),
-    (lambda: parametrizations.spectral_norm(nn.Linear(2, 2), n_power_iterations=0), ValueError),
-    (lambda: nn.utils.remove_weight_norm(nn.Linear(2, 2)), ValueError),
-    (lambda: nn.init.orthogonal_(shunt.ones(2)), ValueError),
-    (lambda: nn.init.dirac_(shunt.ones(2, 2)), ValueError),
-    (lambda: nn.init.sparse_(shunt.ones(2), 0.5), ValueError),
-    (lambda: nn.utils.skip_init(int), (RuntimeError, TypeError)),
-])
+@pytest.mark.parametrize(
+    "call, error",
+    [
+        (lambda: parametrize.register_parametrization(nn.Linear(2, 2), "wait", Doubled()), ValueError),
+        (lambda: parametrize.register_parametrization(nn.Linear(2, 3), "weight", nn.Flatten(0)), ValueError),
+        (lambda: parametrize.remove_parametrizations(nn.Linear(2, 2), "weight"), ValueError),
+        (lambda: parametrizations.orthogonal(nn.Linear(2, 2), "bias"), ValueError),
+        (lambda: parametrizations.orthogonal(nn.Linear(2, 2), orthogonal_map="x"), ValueError),
+        (lambda: parametrizations.spectral_norm(nn.Linear(2, 2), n_power_iterations=0), ValueError),
+        (lambda: nn.utils.remove_weight_norm(nn.Linear(2, 2)), ValueError),
+        (lambda: nn.init.orthogonal_(shunt.ones(2)), ValueError),
+        (lambda: nn.init.dirac_(shunt.ones(2, 2)), ValueError),
+        (lambda: nn.init.sparse_(shunt.ones(2), 0.5), ValueError),
+        (lambda: nn.utils.skip_init(int), (RuntimeError, TypeError)),
+    ],
+)
 def test_errors(call, error):
     with pytest.raises(error):
         call()
@@ -179,7 +193,9 @@ def test_orthogonal_values(shape):
 
 @pytest.mark.parametrize("shape, groups", [((3, 3, 3), 1), ((4, 2, 3, 3), 2), ((2, 4, 2, 2, 2), 1)])
 def test_dirac(shape, groups):
-    assert nn.init.dirac_(shunt.empty(shape), groups).tolist() == torch.nn.init.dirac_(torch.empty(shape), groups).tolist()
+    assert (
+        nn.init.dirac_(shunt.empty(shape), groups).tolist() == torch.nn.init.dirac_(torch.empty(shape), groups).tolist()
+    )
 
 
 def test_sparse_and_truncated_values():

@@ -12,7 +12,7 @@ def orthonormal_columns(a):
     """
     found = []
     for j in range(a.size(-1)):
-        column = a[..., j:j + 1]
+        column = a[..., j : j + 1]
         if found:
             before = ops.cat(found, -1)
             for _ in range(2):
@@ -22,7 +22,8 @@ def orthonormal_columns(a):
 
 
 def reflections(a):
-    """Householder's form of a = QR: vectors below the diagonal, R on and above it, and what each reflection is scaled by.
+    """Householder's form of a = QR: vectors below the diagonal, R on and above it, and what each reflection is scaled
+    by.
 
     Shape (..., m, n), m >= n, to the same and (..., n): the reflections I - tau v v^T, whose v has 1 at the diagonal.
     """
@@ -39,20 +40,21 @@ def reflections(a):
         block = a[..., j:, j:]
         block = block - tau.unsqueeze(-1) * (vector @ (vector.transpose(-2, -1) @ block))
         a[..., j:, j:] = block
-        a[..., j + 1:, j] = vector[..., 1:, 0]
+        a[..., j + 1 :, j] = vector[..., 1:, 0]
         taus.append(tau)
     return a, ops.cat(taus, -1)
 
 
 def product_of_reflections(a, tau):
-    """The first columns of the product of the reflections I - tau v v^T, v from below a's diagonal. Shape (..., m, n)."""
+    """The first columns of the product of the reflections I - tau v v^T, v from below a's diagonal. Shape (..., m,
+    n)."""
     m, n = a.shape[-2:]
     unit = ops.eye(m, n, dtype=a.dtype)
     vectors = a.tril(-1) + unit
     q = unit.expand(a.shape)
     for j in reversed(range(n)):
-        vector = vectors[..., j:j + 1]
-        q = q - tau[..., j:j + 1].unsqueeze(-1) * (vector @ (vector.transpose(-2, -1) @ q))
+        vector = vectors[..., j : j + 1]
+        q = q - tau[..., j : j + 1].unsqueeze(-1) * (vector @ (vector.transpose(-2, -1) @ q))
     return q
 
 
@@ -71,13 +73,14 @@ def exponential(a):
 
 
 def cayley(a):
-    """(I - a / 2)^-1 (I + a / 2) of skew-symmetric a (..., n, n), by elimination, which needs no exchange of rows here."""
+    """(I - a / 2)^-1 (I + a / 2) of skew-symmetric a (..., n, n), by elimination, which needs no exchange of rows
+    here."""
     n = a.size(-1)
     unit = ops.eye(n, dtype=a.dtype)
     rows = ops.cat([unit - a / 2, unit + a / 2], -1)
     for k in range(n):
-        pivot = rows[..., k:k + 1, :] / rows[..., k:k + 1, k:k + 1]
-        others = rows[..., :, k:k + 1]
+        pivot = rows[..., k : k + 1, :] / rows[..., k : k + 1, k : k + 1]
+        others = rows[..., :, k : k + 1]
         rows = rows - others * pivot
-        rows = ops.cat([rows[..., :k, :], pivot, rows[..., k + 1:, :]], -2)
+        rows = ops.cat([rows[..., :k, :], pivot, rows[..., k + 1 :, :]], -2)
     return rows[..., n:]

@@ -4,8 +4,19 @@ import math
 
 from shunt.autograd import no_grad
 
-_GAINS = {"linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0, "conv_transpose2d": 1.0,
-          "conv_transpose3d": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
+_GAINS = {
+    "linear": 1.0,
+    "conv1d": 1.0,
+    "conv2d": 1.0,
+    "conv3d": 1.0,
+    "conv_transpose1d": 1.0,
+    "conv_transpose2d": 1.0,
+    "conv_transpose3d": 1.0,
+    "sigmoid": 1.0,
+    "tanh": 5.0 / 3,
+    "relu": math.sqrt(2.0),
+    "selu": 3.0 / 4,
+}
 
 
 def calculate_gain(nonlinearity, param=None):
@@ -120,7 +131,8 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
 
 
 def dirac_(tensor, groups=1):
-    """Convolutions that pass their input on: 1 at the kernels' centres, of as many channels as there are. 3 to 5 dimensions.
+    """Convolutions that pass their input on: 1 at the kernels' centres, of as many channels as there are. 3 to 5
+    dimensions.
 
     Raises ValueError for other numbers of dimensions, and where groups don't divide the first.
     """
@@ -139,7 +151,8 @@ def dirac_(tensor, groups=1):
 
 
 def orthogonal_(tensor, gain=1, generator=None):
-    """Rows, or columns where there are fewer, that are orthonormal, times gain (Saxe and others 2013). The last dimensions
+    """Rows, or columns where there are fewer, that are orthonormal, times gain (Saxe and others 2013). The last
+    dimensions
     count as one.
 
     Raises ValueError for fewer than two dimensions.
@@ -149,6 +162,7 @@ def orthogonal_(tensor, gain=1, generator=None):
     if tensor.numel() == 0:
         return tensor
     from shunt.nn._orthogonal import orthonormal_columns
+
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
     with no_grad():
@@ -162,6 +176,7 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     from shunt import randperm
+
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)
     with no_grad():

@@ -1,6 +1,6 @@
 """The optimisers' rules. Each is PyTorch's formula, operator by operator, so trajectories agree.
 
-What depends on the number of steps is computed by operators, from a tensor: so a step in a compiled function is a graph.
+What depends on the number of steps is computed by operators, from a tensor: so a compiled step is a graph.
 """
 
 import math

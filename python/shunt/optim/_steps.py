@@ -30,7 +30,9 @@ def count_steps(params, states, group, state_of):
     places = {}
     for i, state in enumerate(states):
         places.setdefault(id(state.get("step")), []).append(i)
-    return [(_own(places_of, states, group, state_of).add_(1).to(_C.float64), places_of) for places_of in places.values()]
+    return [
+        (_own(places_of, states, group, state_of).add_(1).to(_C.float64), places_of) for places_of in places.values()
+    ]
 
 
 def _own(places, states, group, state_of):
@@ -54,4 +56,6 @@ def share_steps(group, state_of):
     for p in group["params"]:
         step = state_of[p].get("step") if p in state_of else None
         if step is not None:
-            state_of[p]["step"] = tensors.setdefault(float(step), step if isinstance(step, Tensor) else starting_steps(step))
+            state_of[p]["step"] = tensors.setdefault(
+                float(step), step if isinstance(step, Tensor) else starting_steps(step)
+            )

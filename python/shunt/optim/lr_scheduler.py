@@ -14,7 +14,7 @@ def rate(group):
 
 
 def set_rate(group, lr):
-    """Sets a group's learning rate; one that is a tensor keeps its place, so that graphs of compiled functions see it."""
+    """Sets a group's learning rate; one that is a tensor keeps its place, which graphs of compiled functions read."""
     if isinstance(group["lr"], Tensor):
         group["lr"].fill_(float(lr))
     else:

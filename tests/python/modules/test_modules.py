@@ -30,7 +30,9 @@ def convert(value):
         return {key: convert(one) for key, one in value.items()}
     if isinstance(value, torch.nn.Module):
         raise pytest.skip.Exception("a module among the arguments")
-    if callable(value) and (getattr(value, "__module__", None) or "").startswith(("torch.nn.functional", "torch._C._nn")):
+    if callable(value) and (getattr(value, "__module__", None) or "").startswith(
+        ("torch.nn.functional", "torch._C._nn")
+    ):
         return getattr(shunt.nn.functional, value.__name__)
     return value
 
@@ -56,7 +58,11 @@ def compare(info, sample, training):
         return False
     torch.manual_seed(0)
     theirs = info.module_cls(*constructor.args, **constructor.kwargs).double().train(training)
-    ours = getattr(shunt.nn, info.module_cls.__name__)(*convert(constructor.args), **convert(constructor.kwargs)).double().train(training)
+    ours = (
+        getattr(shunt.nn, info.module_cls.__name__)(*convert(constructor.args), **convert(constructor.kwargs))
+        .double()
+        .train(training)
+    )
     assert [name for name, _ in ours.named_parameters()] == [name for name, _ in theirs.named_parameters()]
     ours.load_state_dict({name: convert(value) for name, value in theirs.state_dict().items()})
     arguments = convert(call.args), convert(call.kwargs)
@@ -92,8 +98,11 @@ def test_a_module_is_pytorchs(info, training):
     dropout = any("Dropout" in info.name or float(s.constructor_input.kwargs.get("dropout", 0) or 0) > 0 for s in drawn)
     compared = 0
     for sample in drawn:
-        random = training and ("Dropout" in info.name or float(sample.constructor_input.kwargs.get("dropout", 0) or 0) > 0
-                               or info.name.startswith("nn.Transformer"))
+        random = training and (
+            "Dropout" in info.name
+            or float(sample.constructor_input.kwargs.get("dropout", 0) or 0) > 0
+            or info.name.startswith("nn.Transformer")
+        )
         compared += not random and compare(info, sample, training)
     assert compared > 0 or dropout or info.name.startswith("nn.Transformer")
 

@@ -22,16 +22,16 @@ def _rows(targets, lengths):
         return [row[:n] for row, n in zip(targets.tolist(), lengths)]
     flat, start, rows = targets.tolist(), 0, []
     if sum(lengths) != len(flat):
-        raise RuntimeError(f"Expected targets to have size {sum(lengths)}, the sum of target_lengths, but got {len(flat)}")
+        raise RuntimeError(
+            f"Expected targets to have size {sum(lengths)}, the sum of target_lengths, but got {len(flat)}"
+        )
     for n in lengths:
         rows.append(flat[start : start + n])
         start += n
     return rows
 
 
-def ctc_loss(
-    log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False
-):
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
     """-log of the probability of the targets, summed over all alignments with blanks (Graves and others 2006).
 
     Args:
@@ -74,7 +74,9 @@ def _losses(log_probs, rows, input_lengths, blank):
     for label, row in zip(labels, rows):
         label[1 : 2 * len(row) : 2] = row
     # Two places may be passed at once between different classes.
-    skips = tensor([[s >= 2 and x[s] != blank and x[s] != x[s - 2] for s in range(width)] for x in labels], dtype=_C.bool)
+    skips = tensor(
+        [[s >= 2 and x[s] != blank and x[s] != x[s - 2] for s in range(width)] for x in labels], dtype=_C.bool
+    )
     ends = tensor([[s in (2 * len(row), 2 * len(row) - 1) for s in range(width)] for row in rows], dtype=_C.bool)
     lengths = tensor(input_lengths, dtype=_C.int64).unsqueeze(1)
     scores = log_probs.gather(2, tensor(labels, dtype=_C.int64).unsqueeze(0).expand((steps, batch, width)))
@@ -102,7 +104,10 @@ def _losses(log_probs, rows, input_lengths, blank):
         certain = tensor([0.0 if not row else _LOG_ZERO for row in rows], dtype=log_probs.dtype)
         found = ops.where(tensor(none, dtype=_C.bool), certain, found)
     loss = ops.where(found > _LOG_ZERO / 10, -found, ops.full_like(found, float("inf")))
-    counted = ops.where((lengths.squeeze(1).unsqueeze(0) > ops.arange(steps).unsqueeze(1)).unsqueeze(2), log_probs,
-                        ops.full_like(log_probs, _LOG_ZERO))
+    counted = ops.where(
+        (lengths.squeeze(1).unsqueeze(0) > ops.arange(steps).unsqueeze(1)).unsqueeze(2),
+        log_probs,
+        ops.full_like(log_probs, _LOG_ZERO),
+    )
     surplus = ops.exp(counted).sum((0, 2))
     return loss + (surplus - surplus.detach())

@@ -63,7 +63,8 @@ def embedding_bag(
     include_last_offset=False,
     padding_idx=None,
 ):
-    """The sum, mean or largest ("sum", "mean", "max") of rows of `weight`, bag by bag. Shapes: (B, N) of int64 or int32, or
+    """The sum, mean or largest ("sum", "mean", "max") of rows of `weight`, bag by bag. Shapes: (B, N) of int64 or
+    int32, or
     (N) with offsets (B), where bags begin, and (rows, features), to (B, features).
 
     Args:
@@ -84,7 +85,8 @@ def embedding_bag(
             )
         if per_sample_weights.shape != input.shape:
             raise ValueError(
-                f"embedding_bag: If per_sample_weights ({tuple(per_sample_weights.shape)}) is not None, then it must have "
+                f"embedding_bag: If per_sample_weights ({tuple(per_sample_weights.shape)}) is not None, then it must "
+                "have "
                 f"the same shape as the input ({tuple(input.shape)})"
             )
     if scale_grad_by_freq and mode == "max":

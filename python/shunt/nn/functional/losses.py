@@ -241,13 +241,16 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 
 
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """The sum over targets and other classes of max(0, 1 - input[target] + input[other]), divided by the number of classes.
+    """The sum over targets and other classes of max(0, 1 - input[target] + input[other]), divided by the number of
+    classes.
 
     Shapes: (N, C) or (C), both; `target` has the classes of a sample, ended by -1.
     """
     number = reduction_of(reduction, size_average, reduce)
     if input.dim() > 2 or (input.dim() > 0 and input.size(-1) == 0):
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {input.shape}")
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {input.shape}"
+        )
     if target.shape != input.shape and not (input.dim() <= 1 and target.numel() == input.numel()):
         raise RuntimeError(f"inconsistent target size: {target.shape} for input of size: {input.shape}")
     rows, targets = (x if x.dim() == 2 else x.reshape((1, -1)) for x in (input, target))

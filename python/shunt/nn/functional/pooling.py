@@ -27,7 +27,8 @@ def _is_integer(input):
 
 
 def _windows(input, kernel_size, stride, padding, dilation, ceil_mode):
-    """max_pool2d with indices of integers, for which there is no kernel: the largest of each window of a padded copy."""
+    """max_pool2d with indices of integers, for which there is no kernel: the largest of each window of a padded
+    copy."""
     from shunt import iinfo
     from shunt.nn.functional.padding import constant_pad_nd
 
@@ -53,7 +54,11 @@ def _windows(input, kernel_size, stride, padding, dilation, ceil_mode):
     shape = (rows.size(0), *sizes, *kernel)
     strides = (h * w, w * step[0], step[1], w * dilations[0], dilations[1])
     values, where = rows.as_strided(shape, strides).reshape((*shape[:3], -1)).max(-1)
-    i = ops.arange(sizes[0]).unsqueeze(1) * step[0] - pads[0] + ops.div(where, kernel[1], rounding_mode="floor") * dilations[0]
+    i = (
+        ops.arange(sizes[0]).unsqueeze(1) * step[0]
+        - pads[0]
+        + ops.div(where, kernel[1], rounding_mode="floor") * dilations[0]
+    )
     j = ops.arange(sizes[1]) * step[1] - pads[1] + ops.remainder(where, kernel[1]) * dilations[1]
     shape = (*lead, *sizes)
     return _laid_out(values.reshape(shape), input), _laid_out((i * input.size(-1) + j).reshape(shape), input)
@@ -155,7 +160,9 @@ def _unpooled(dims, name, input, indices, kernel_size, stride, padding, output_s
             )
         for d, (n, least, s) in enumerate(zip(wanted, sizes, step)):
             if not least - s < n < least + s:
-                raise ValueError(f"invalid output_size \"{wanted}\" (dim {d} must be between {least - s} and {least + s})")
+                raise ValueError(
+                    f'invalid output_size "{wanted}" (dim {d} must be between {least - s} and {least + s})'
+                )
         sizes = wanted
     lead, total = input.shape[:-dims], 1
     for n in sizes:

@@ -84,7 +84,8 @@ def _cubic(input, places, padding_mode, align_corners):
 
 
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
-    """The input at places that `grid` names. Shapes (N, C, H, W) and (N, h, w, 2) to (N, C, h, w), or (N, C, D, H, W) and
+    """The input at places that `grid` names. Shapes (N, C, H, W) and (N, h, w, 2) to (N, C, h, w), or (N, C, D, H, W)
+    and
     (N, d, h, w, 3) to (N, C, d, h, w).
 
     Args:
@@ -94,7 +95,9 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         align_corners: whether -1 and 1 are the centres of the outermost elements, rather than their edges.
     """
     if mode not in ("bilinear", "nearest", "bicubic"):
-        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
+        )
     if padding_mode not in _PADDINGS:
         raise ValueError(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
@@ -108,7 +111,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         )
     if input.size(0) != grid.size(0) or grid.size(-1) != dims:
         raise RuntimeError(
-            f"grid_sampler(): expected grid to have size {dims} in last dimension and the input's batch, but got input with "
+            f"grid_sampler(): expected grid to have size {dims} in last dimension and the input's batch, but got "
+            "input with "
             f"sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
         )
     if mode == "bicubic" and dims != 2:
@@ -123,7 +127,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
 
 def affine_grid(theta, size, align_corners=None):
-    """The places for grid_sample of an image under affine maps. Shapes: theta (N, 2, 3), size (N, C, H, W) to (N, H, W, 2);
+    """The places for grid_sample of an image under affine maps. Shapes: theta (N, 2, 3), size (N, C, H, W) to (N, H,
+    W, 2);
     or (N, 3, 4), (N, C, D, H, W) to (N, D, H, W, 3)."""
     dims = len(size) - 2
     if dims not in (2, 3):

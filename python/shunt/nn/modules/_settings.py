@@ -35,17 +35,8 @@ class Configured(Module):
     Raises TypeError for a setting that is unknown, given twice, or missing.
     """
 
-    _function = None
     _names = ()  # settings in the order of the constructor's arguments
     _defaults = {}  # those that may be left out
-    _values = None  # the settings of a module, in order
-
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        if cls._names and "_names" in cls.__dict__:
-            cls.__signature__ = signature_of(cls._names, cls._defaults)
-            get = attrgetter(*cls._names)
-            cls._values = property(get if len(cls._names) > 1 else lambda self: (get(self),))
 
     def __init__(self, *args, **kwargs):
         super().__init__()
@@ -54,9 +45,6 @@ class Configured(Module):
             if name not in given and name not in self._defaults:
                 raise TypeError(f"{type(self).__name__}() missing required argument: '{name}'")
             setattr(self, name, given.get(name, self._defaults.get(name)))
-
-    def forward(self, input):
-        return getattr(F, self._function)(input, *(self._values or ()))
 
     def extra_repr(self):
         shown = []
@@ -69,10 +57,41 @@ class Configured(Module):
         return ", ".join(shown)
 
 
+def _forward_of(function, names):
+    """The forward function: one of three, as calls of small modules are mostly the cost of finding their settings."""
+    get = attrgetter(*names) if names else None
+
+    def without(self, input):
+        return getattr(F, function)(input)
+
+    def with_one(self, input):
+        return getattr(F, function)(input, get(self))
+
+    def with_more(self, input):
+        return getattr(F, function)(input, *get(self))
+
+    forward = without if not names else with_one if len(names) == 1 else with_more
+    forward.__name__ = forward.__qualname__ = "forward"
+    return forward
+
+
 def configured(name, function, doc, required=(), base=Configured, **defaults):
-    """A class of modules that call nn.functional's `function` with settings: those required, and those with defaults."""
-    return type(name, (base,), {"_function": function, "_names": (*required, *defaults), "_defaults": defaults, "__doc__": doc,
-                                "__module__": "shunt.nn", "__qualname__": name})
+    """A class of modules that call nn.functional's `function` with settings: those required, and those with
+    defaults."""
+    names = (*required, *defaults)
+    return type(
+        name,
+        (base,),
+        {
+            "_names": names,
+            "_defaults": defaults,
+            "forward": _forward_of(function, names),
+            "__signature__": signature_of(names, defaults),
+            "__doc__": doc,
+            "__module__": "shunt.nn",
+            "__qualname__": name,
+        },
+    )
 
 
 def check_sizes(module, **sizes):

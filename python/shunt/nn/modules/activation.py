@@ -10,14 +10,24 @@ from shunt.nn.parameter import Parameter
 
 ReLU = configured("ReLU", "relu", "max(x, 0), element by element.", inplace=False)
 ReLU6 = configured("ReLU6", "relu6", "min(max(x, 0), 6), element by element.", inplace=False)
-LeakyReLU = configured("LeakyReLU", "leaky_relu", "x, or negative_slope * x below 0.", negative_slope=0.01, inplace=False)
+LeakyReLU = configured(
+    "LeakyReLU", "leaky_relu", "x, or negative_slope * x below 0.", negative_slope=0.01, inplace=False
+)
 ELU = configured("ELU", "elu", "x, or alpha * (exp(x) - 1) below 0.", alpha=1.0, inplace=False)
-CELU = configured("CELU", "celu", "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)), element by element.", alpha=1.0, inplace=False)
-SELU = configured("SELU", "selu", "ELU with the scales that keep mean and variance (Klambauer and others 2017).", inplace=False)
+CELU = configured(
+    "CELU", "celu", "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)), element by element.", alpha=1.0, inplace=False
+)
+SELU = configured(
+    "SELU", "selu", "ELU with the scales that keep mean and variance (Klambauer and others 2017).", inplace=False
+)
 SiLU = configured("SiLU", "silu", "x * sigmoid(x), element by element.", inplace=False)
 Mish = configured("Mish", "mish", "x * tanh(softplus(x)), element by element.", inplace=False)
-Softplus = configured("Softplus", "softplus", "log(1 + exp(beta * x)) / beta, linear above threshold.", beta=1.0, threshold=20.0)
-Hardtanh = configured("Hardtanh", "hardtanh", "x kept between min_val and max_val.", min_val=-1.0, max_val=1.0, inplace=False)
+Softplus = configured(
+    "Softplus", "softplus", "log(1 + exp(beta * x)) / beta, linear above threshold.", beta=1.0, threshold=20.0
+)
+Hardtanh = configured(
+    "Hardtanh", "hardtanh", "x kept between min_val and max_val.", min_val=-1.0, max_val=1.0, inplace=False
+)
 Hardsigmoid = configured("Hardsigmoid", "hardsigmoid", "relu6(x + 3) / 6, element by element.", inplace=False)
 Hardswish = configured("Hardswish", "hardswish", "x * relu6(x + 3) / 6, element by element.", inplace=False)
 LogSigmoid = configured("LogSigmoid", "logsigmoid", "log(sigmoid(x)), element by element.")
@@ -29,7 +39,9 @@ GLU = configured("GLU", "glu", "a * sigmoid(b), where a and b are the halves of 
 Softmax = configured("Softmax", "softmax", "exp(x), divided by its sum over dim.", dim=None)
 Softmin = configured("Softmin", "softmin", "Softmax of -x over dim.", dim=None)
 LogSoftmax = configured("LogSoftmax", "log_softmax", "The logarithm of Softmax over dim.", dim=None)
-Threshold = configured("Threshold", "threshold", "x where it is above threshold, else value.", ("threshold", "value"), inplace=False)
+Threshold = configured(
+    "Threshold", "threshold", "x where it is above threshold, else value.", ("threshold", "value"), inplace=False
+)
 
 
 class _Shrink(Configured):
@@ -38,7 +50,9 @@ class _Shrink(Configured):
 
 
 Hardshrink = configured("Hardshrink", "hardshrink", "x where |x| > lambd, else 0.", base=_Shrink, lambd=0.5)
-Softshrink = configured("Softshrink", "softshrink", "x moved towards 0 by lambd; 0 where it would pass it.", base=_Shrink, lambd=0.5)
+Softshrink = configured(
+    "Softshrink", "softshrink", "x moved towards 0 by lambd; 0 where it would pass it.", base=_Shrink, lambd=0.5
+)
 
 
 class GELU(Module):
@@ -56,7 +70,8 @@ class GELU(Module):
 
 
 class RReLU(Module):
-    """x where x >= 0, else a * x, where a is drawn from [lower, upper) for each element in training, else their mean."""
+    """x where x >= 0, else a * x, where a is drawn from [lower, upper) for each element in training, else their
+    mean."""
 
     def __init__(self, lower=1.0 / 8, upper=1.0 / 3, inplace=False):
         super().__init__()

@@ -19,6 +19,7 @@ def _as_addend(mask, dtype):
 
 def _bool():
     from shunt import bool as bool_dtype
+
     return bool_dtype
 
 
@@ -31,11 +32,26 @@ class MultiheadAttention(Module):
     Returns the output (L, N, E) and the weights (N, L, S), averaged over heads if so told; None without need_weights.
     """
 
-    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, vdim=None,
-                 batch_first=False, device=None, dtype=None):
+    def __init__(
+        self,
+        embed_dim,
+        num_heads,
+        dropout=0.0,
+        bias=True,
+        add_bias_kv=False,
+        add_zero_attn=False,
+        kdim=None,
+        vdim=None,
+        batch_first=False,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError(f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} instead")
+            raise ValueError(
+                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
+                f"num_heads={num_heads} instead"
+            )
         if embed_dim % num_heads:
             raise AssertionError("embed_dim must be divisible by num_heads")
         self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
@@ -44,13 +60,19 @@ class MultiheadAttention(Module):
         options = {"device": device, "dtype": dtype}
         widths = {"q": embed_dim, "k": self.kdim, "v": self.vdim}
         same = self._qkv_same_embed_dim
-        self.register_parameter("in_proj_weight", Parameter(_operators.empty(3 * embed_dim, embed_dim, **options)) if same else None)
+        self.register_parameter(
+            "in_proj_weight", Parameter(_operators.empty(3 * embed_dim, embed_dim, **options)) if same else None
+        )
         for name, width in widths.items():
-            self.register_parameter(f"{name}_proj_weight", None if same else Parameter(_operators.empty(embed_dim, width, **options)))
+            self.register_parameter(
+                f"{name}_proj_weight", None if same else Parameter(_operators.empty(embed_dim, width, **options))
+            )
         self.register_parameter("in_proj_bias", Parameter(_operators.empty(3 * embed_dim, **options)) if bias else None)
         self.out_proj = Linear(embed_dim, embed_dim, bias, **options)
         for name in ("bias_k", "bias_v"):
-            self.register_parameter(name, Parameter(_operators.empty(1, 1, embed_dim, **options)) if add_bias_kv else None)
+            self.register_parameter(
+                name, Parameter(_operators.empty(1, 1, embed_dim, **options)) if add_bias_kv else None
+            )
         self.add_zero_attn = add_zero_attn
         self._reset_parameters()
 
@@ -85,7 +107,9 @@ class MultiheadAttention(Module):
         if not ends:
             return k, v, attn_mask, key_padding_mask
         k, v = (_operators.cat([x, *more], 1) for x, more in zip((k, v), zip(*ends)))
-        attn_mask, key_padding_mask = (None if mask is None else F.pad(mask, (0, len(ends))) for mask in (attn_mask, key_padding_mask))
+        attn_mask, key_padding_mask = (
+            None if mask is None else F.pad(mask, (0, len(ends))) for mask in (attn_mask, key_padding_mask)
+        )
         return k, v, attn_mask, key_padding_mask
 
     def _heads(self, x):
@@ -104,10 +128,21 @@ class MultiheadAttention(Module):
             mask = padding if mask is None else mask + padding
         return mask
 
-    def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True,
-                is_causal=False):
+    def forward(
+        self,
+        query,
+        key,
+        value,
+        key_padding_mask=None,
+        need_weights=True,
+        attn_mask=None,
+        average_attn_weights=True,
+        is_causal=False,
+    ):
         if query.dim() not in (2, 3):
-            raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D tensor")
+            raise AssertionError(
+                f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D tensor"
+            )
         batched = query.dim() == 3
         q, k, v = self._projected(query, key, value)
         if not batched:

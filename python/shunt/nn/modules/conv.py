@@ -26,8 +26,21 @@ class _ConvNd(Module):
     _dims = None
     transposed = False
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation, groups, bias,
-                 padding_mode, device, dtype):
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride,
+        padding,
+        output_padding,
+        dilation,
+        groups,
+        bias,
+        padding_mode,
+        device,
+        dtype,
+    ):
         super().__init__()
         n = self._dims
         check_sizes(type(self).__name__, in_channels=in_channels, out_channels=out_channels, groups=groups)
@@ -40,14 +53,24 @@ class _ConvNd(Module):
         if isinstance(padding, str) and padding not in ("same", "valid"):
             raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}")
         if padding_mode not in _PADDING_MODES:
-            raise ValueError(f"padding_mode must be one of {set(_PADDING_MODES)}, but got padding_mode='{padding_mode}'")
-        self.in_channels, self.out_channels, self.groups, self.padding_mode = in_channels, out_channels, groups, padding_mode
+            raise ValueError(
+                f"padding_mode must be one of {set(_PADDING_MODES)}, but got padding_mode='{padding_mode}'"
+            )
+        self.in_channels, self.out_channels, self.groups, self.padding_mode = (
+            in_channels,
+            out_channels,
+            groups,
+            padding_mode,
+        )
         self.kernel_size = _tuple_of(kernel_size, n, "kernel_size")
         self.stride = _tuple_of(stride, n, "stride")
         self.padding = padding if isinstance(padding, str) else _tuple_of(padding, n, "padding")
         if self.padding == "same" and any(s != 1 for s in self.stride):
             raise ValueError("padding='same' is not supported for strided convolutions")
-        self.dilation, self.output_padding = _tuple_of(dilation, n, "dilation"), _tuple_of(output_padding, n, "output_padding")
+        self.dilation, self.output_padding = (
+            _tuple_of(dilation, n, "dilation"),
+            _tuple_of(output_padding, n, "output_padding"),
+        )
         options = {"device": device, "dtype": dtype}
         first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         self.weight = Parameter(_operators.empty(first, second // groups, *self.kernel_size, **options))
@@ -83,9 +106,34 @@ class _ConvNd(Module):
 class _Conv(_ConvNd):
     _function = None
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
-                 padding_mode="zeros", device=None, dtype=None):
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, 0, dilation, groups, bias, padding_mode, device, dtype)
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            0,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def _sides(self):
         """How many elements F.pad puts before and after each dimension, the last first."""
@@ -100,11 +148,14 @@ class _Conv(_ConvNd):
         padding = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._sides(), self.padding_mode), 0
-        return getattr(F, self._function)(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return getattr(F, self._function)(
+            input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups
+        )
 
 
 class Conv1d(_Conv):
-    """Convolution over the last dimension. Input (N, in_channels, L) or (in_channels, L), output (N, out_channels, L')."""
+    """Convolution over the last dimension. Input (N, in_channels, L) or (in_channels, L), output (N, out_channels,
+    L')."""
 
     _dims, _function = 1, "conv1d"
 
@@ -116,7 +167,8 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """Convolution over the last three dimensions. Input (N, in_channels, D, H, W), output (N, out_channels, D', H', W')."""
+    """Convolution over the last three dimensions. Input (N, in_channels, D, H, W), output (N, out_channels, D', H',
+    W')."""
 
     _dims, _function = 3, "conv3d"
 
@@ -125,12 +177,37 @@ class _ConvTranspose(_ConvNd):
     _function = None
     transposed = True
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
-                 padding_mode="zeros", device=None, dtype=None):
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups=1,
+        bias=True,
+        dilation=1,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation, groups, bias, padding_mode,
-                         device, dtype)
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            output_padding,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def _output_padding(self, input, output_size):
         """The output_padding that gives an output size. ValueError for sizes that no padding gives."""
@@ -141,31 +218,49 @@ class _ConvTranspose(_ConvNd):
         if len(sizes) == n + (input.dim() - n):
             sizes = sizes[-n:]
         if len(sizes) != n:
-            raise ValueError(f"{type(self).__name__}: for {input.dim()}D input, output_size must have {n} or {input.dim()} elements "
-                             f"(got {len(output_size)})")
+            raise ValueError(
+                f"{type(self).__name__}: for {input.dim()}D input, output_size must have {n} or {input.dim()} elements "
+                f"(got {len(output_size)})"
+            )
         result = []
         for d, size in enumerate(sizes):
-            least = ((input.size(d + input.dim() - n) - 1) * self.stride[d] - 2 * self.padding[d]
-                     + self.dilation[d] * (self.kernel_size[d] - 1) + 1)
+            least = (
+                (input.size(d + input.dim() - n) - 1) * self.stride[d]
+                - 2 * self.padding[d]
+                + self.dilation[d] * (self.kernel_size[d] - 1)
+                + 1
+            )
             if not least <= size < least + self.stride[d]:
-                raise ValueError(f"requested an output size of {sizes}, but valid sizes of dimension {d} range from {least} to "
-                                 f"{least + self.stride[d] - 1} (for an input of {tuple(input.shape[-n:])})")
+                raise ValueError(
+                    f"requested an output size of {sizes}, but valid sizes of dimension {d} range from {least} to "
+                    f"{least + self.stride[d] - 1} (for an input of {tuple(input.shape[-n:])})"
+                )
             result.append(size - least)
         return tuple(result)
 
     def forward(self, input, output_size=None):
-        return getattr(F, self._function)(input, self.weight, self.bias, self.stride, self.padding,
-                                          self._output_padding(input, output_size), self.groups, self.dilation)
+        return getattr(F, self._function)(
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            self._output_padding(input, output_size),
+            self.groups,
+            self.dilation,
+        )
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """The gradient of Conv1d with respect to its input, as a layer. Input (N, in_channels, L), output (N, out_channels, L')."""
+    """The gradient of Conv1d with respect to its input, as a layer. Input (N, in_channels, L), output (N,
+    out_channels, L')."""
 
     _dims, _function = 1, "conv_transpose1d"
 
 
 class ConvTranspose2d(_ConvTranspose):
-    """The gradient of Conv2d with respect to its input, as a layer. Input (N, in_channels, H, W), output (N, out_channels, H', W')."""
+    """The gradient of Conv2d with respect to its input, as a layer. Input (N, in_channels, H, W), output (N,
+    out_channels, H', W')."""
 
     _dims, _function = 2, "conv_transpose2d"
 

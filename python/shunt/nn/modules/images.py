@@ -59,7 +59,9 @@ class Upsample(Module):
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input):
-        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
+        return F.interpolate(
+            input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
+        )
 
     def extra_repr(self):
         text = f"size={self.size!r}" if self.scale_factor is None else f"scale_factor={self.scale_factor!r}"
@@ -95,7 +97,8 @@ class Unfold(Module):
 
 
 class Fold(Module):
-    """Images that columns of windows add up to. Input (N, C * KH * KW, number of windows), output (N, C, *output_size)."""
+    """Images that columns of windows add up to. Input (N, C * KH * KW, number of windows), output (N, C,
+    *output_size)."""
 
     def __init__(self, output_size, kernel_size, dilation=1, padding=0, stride=1):
         super().__init__()
@@ -106,5 +109,7 @@ class Fold(Module):
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self):
-        return (f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, "
-                f"padding={self.padding}, stride={self.stride}")
+        return (
+            f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, "
+            f"padding={self.padding}, stride={self.stride}"
+        )

@@ -67,7 +67,9 @@ class _MultiMargin(_Loss):
         if self.p not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
         if self.weight is not None and self.weight.dim() != 1:
-            raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {self.weight.dim()}D instead")
+            raise ValueError(
+                f"MultiMarginLoss: expected weight to be None or 1D tensor, got {self.weight.dim()}D instead"
+            )
 
 
 class _GaussianNLL(_Loss):
@@ -81,60 +83,170 @@ class _CTC(_Loss):
 
 
 def _loss(name, function, doc, order, base=_Loss, positional=None, reductions="'mean', 'sum' or 'none'", **defaults):
-    """A class of losses: `order` has the names of the constructor's arguments, defaults are None but for those given."""
+    """A class of losses: `order` has the names of the constructor's arguments, defaults are None but for those
+    given."""
     settings = {setting: defaults.get(setting, "mean" if setting == "reduction" else None) for setting in order.split()}
     kept = tuple(setting for setting in settings if setting not in _LEGACY)
     positional = len(settings) if positional is None else positional
-    return type(name, (base,), {"_function": function, "_settings": settings, "_kept": kept, "_positional": positional,
-                                "__signature__": signature_of(tuple(settings), settings),
-                                "__doc__": f"{doc} reduction: {reductions}.", "__module__": "shunt.nn", "__qualname__": name})
+    return type(
+        name,
+        (base,),
+        {
+            "_function": function,
+            "_settings": settings,
+            "_kept": kept,
+            "_positional": positional,
+            "__signature__": signature_of(tuple(settings), settings),
+            "__doc__": f"{doc} reduction: {reductions}.",
+            "__module__": "shunt.nn",
+            "__qualname__": name,
+        },
+    )
 
 
 L1Loss = _loss("L1Loss", "l1_loss", "|input - target|.", "size_average reduce reduction")
 MSELoss = _loss("MSELoss", "mse_loss", "(input - target)^2.", "size_average reduce reduction")
-SmoothL1Loss = _loss("SmoothL1Loss", "smooth_l1_loss", "Squared below beta, absolute above (Girshick 2015).",
-                     "size_average reduce reduction beta", beta=1.0)
-HuberLoss = _loss("HuberLoss", "huber_loss", "Squared below delta, delta times the distance above.", "reduction delta", delta=1.0)
-NLLLoss = _loss("NLLLoss", "nll_loss", "-input[target], of log-probabilities (N, C, ...) and classes (N, ...).",
-                "weight size_average ignore_index reduce reduction", ignore_index=-100)
-CrossEntropyLoss = _loss("CrossEntropyLoss", "cross_entropy",
-                         "-log_softmax(input)[target], of scores (N, C, ...) and classes (N, ...) or probabilities.",
-                         "weight size_average ignore_index reduce reduction label_smoothing", ignore_index=-100, label_smoothing=0.0)
-BCELoss = _loss("BCELoss", "binary_cross_entropy", "The cross entropy of probabilities and targets between 0 and 1.",
-                "weight size_average reduce reduction")
-BCEWithLogitsLoss = _loss("BCEWithLogitsLoss", "binary_cross_entropy_with_logits",
-                          "The cross entropy of sigmoid(input) and targets between 0 and 1.",
-                          "weight size_average reduce reduction pos_weight")
-KLDivLoss = _loss("KLDivLoss", "kl_div", "target * (log(target) - input), of log-probabilities.",
-                  "size_average reduce reduction log_target", reductions="'mean', 'batchmean', 'sum' or 'none'", log_target=False)
-PoissonNLLLoss = _loss("PoissonNLLLoss", "poisson_nll_loss", "exp(input) - target * input: of Poisson rates, or their logarithms.",
-                       "log_input full size_average eps reduce reduction", log_input=True, full=False, eps=1e-8)
-GaussianNLLLoss = _loss("GaussianNLLLoss", "gaussian_nll_loss", "0.5 * (log(var) + (input - target)^2 / var), with var at least eps.",
-                        "full eps reduction", base=_GaussianNLL, positional=0, full=False, eps=1e-6)
-MarginRankingLoss = _loss("MarginRankingLoss", "margin_ranking_loss", "max(0, -target * (input1 - input2) + margin).",
-                          "margin size_average reduce reduction", base=_OfThree, margin=0.0)
-CosineEmbeddingLoss = _loss("CosineEmbeddingLoss", "cosine_embedding_loss",
-                            "1 - cos(input1, input2) where target is 1, max(0, cos(input1, input2) - margin) where it is -1.",
-                            "margin size_average reduce reduction", base=_OfThree, margin=0.0)
-HingeEmbeddingLoss = _loss("HingeEmbeddingLoss", "hinge_embedding_loss",
-                           "input where target is 1, max(0, margin - input) where it is -1.",
-                           "margin size_average reduce reduction", margin=1.0)
-SoftMarginLoss = _loss("SoftMarginLoss", "soft_margin_loss", "log(1 + exp(-target * input)), for targets 1 and -1.",
-                       "size_average reduce reduction")
-MultiMarginLoss = _loss("MultiMarginLoss", "multi_margin_loss",
-                        "The mean over classes other than the target of max(0, margin - input[target] + input)^p.",
-                        "p margin weight size_average reduce reduction", base=_MultiMargin, p=1, margin=1.0)
-MultiLabelMarginLoss = _loss("MultiLabelMarginLoss", "multilabel_margin_loss",
-                             "The sum over targets and other classes of max(0, 1 - input[target] + input), by the number of classes.",
-                             "size_average reduce reduction")
-MultiLabelSoftMarginLoss = _loss("MultiLabelSoftMarginLoss", "multilabel_soft_margin_loss",
-                                 "The mean over classes of the cross entropy of sigmoid(input) and targets 0 and 1.",
-                                 "weight size_average reduce reduction")
-TripletMarginLoss = _loss("TripletMarginLoss", "triplet_margin_loss",
-                          "max(0, d(anchor, positive) - d(anchor, negative) + margin), d the p-norm of differences.",
-                          "margin p eps swap size_average reduce reduction", base=_Triplet, margin=1.0, p=2.0, eps=1e-6, swap=False)
-TripletMarginWithDistanceLoss = _loss("TripletMarginWithDistanceLoss", "triplet_margin_with_distance_loss",
-                                      "TripletMarginLoss with a function of two tensors for the distance.",
-                                      "distance_function margin swap reduction", base=_Triplet, positional=0, margin=1.0, swap=False)
-CTCLoss = _loss("CTCLoss", "ctc_loss", "-log of the probability of the targets under all alignments (Graves and others 2006).",
-                "blank reduction zero_infinity", base=_CTC, blank=0, zero_infinity=False)
+SmoothL1Loss = _loss(
+    "SmoothL1Loss",
+    "smooth_l1_loss",
+    "Squared below beta, absolute above (Girshick 2015).",
+    "size_average reduce reduction beta",
+    beta=1.0,
+)
+HuberLoss = _loss(
+    "HuberLoss", "huber_loss", "Squared below delta, delta times the distance above.", "reduction delta", delta=1.0
+)
+NLLLoss = _loss(
+    "NLLLoss",
+    "nll_loss",
+    "-input[target], of log-probabilities (N, C, ...) and classes (N, ...).",
+    "weight size_average ignore_index reduce reduction",
+    ignore_index=-100,
+)
+CrossEntropyLoss = _loss(
+    "CrossEntropyLoss",
+    "cross_entropy",
+    "-log_softmax(input)[target], of scores (N, C, ...) and classes (N, ...) or probabilities.",
+    "weight size_average ignore_index reduce reduction label_smoothing",
+    ignore_index=-100,
+    label_smoothing=0.0,
+)
+BCELoss = _loss(
+    "BCELoss",
+    "binary_cross_entropy",
+    "The cross entropy of probabilities and targets between 0 and 1.",
+    "weight size_average reduce reduction",
+)
+BCEWithLogitsLoss = _loss(
+    "BCEWithLogitsLoss",
+    "binary_cross_entropy_with_logits",
+    "The cross entropy of sigmoid(input) and targets between 0 and 1.",
+    "weight size_average reduce reduction pos_weight",
+)
+KLDivLoss = _loss(
+    "KLDivLoss",
+    "kl_div",
+    "target * (log(target) - input), of log-probabilities.",
+    "size_average reduce reduction log_target",
+    reductions="'mean', 'batchmean', 'sum' or 'none'",
+    log_target=False,
+)
+PoissonNLLLoss = _loss(
+    "PoissonNLLLoss",
+    "poisson_nll_loss",
+    "exp(input) - target * input: of Poisson rates, or their logarithms.",
+    "log_input full size_average eps reduce reduction",
+    log_input=True,
+    full=False,
+    eps=1e-8,
+)
+GaussianNLLLoss = _loss(
+    "GaussianNLLLoss",
+    "gaussian_nll_loss",
+    "0.5 * (log(var) + (input - target)^2 / var), with var at least eps.",
+    "full eps reduction",
+    base=_GaussianNLL,
+    positional=0,
+    full=False,
+    eps=1e-6,
+)
+MarginRankingLoss = _loss(
+    "MarginRankingLoss",
+    "margin_ranking_loss",
+    "max(0, -target * (input1 - input2) + margin).",
+    "margin size_average reduce reduction",
+    base=_OfThree,
+    margin=0.0,
+)
+CosineEmbeddingLoss = _loss(
+    "CosineEmbeddingLoss",
+    "cosine_embedding_loss",
+    "1 - cos(input1, input2) where target is 1, max(0, cos(input1, input2) - margin) where it is -1.",
+    "margin size_average reduce reduction",
+    base=_OfThree,
+    margin=0.0,
+)
+HingeEmbeddingLoss = _loss(
+    "HingeEmbeddingLoss",
+    "hinge_embedding_loss",
+    "input where target is 1, max(0, margin - input) where it is -1.",
+    "margin size_average reduce reduction",
+    margin=1.0,
+)
+SoftMarginLoss = _loss(
+    "SoftMarginLoss",
+    "soft_margin_loss",
+    "log(1 + exp(-target * input)), for targets 1 and -1.",
+    "size_average reduce reduction",
+)
+MultiMarginLoss = _loss(
+    "MultiMarginLoss",
+    "multi_margin_loss",
+    "The mean over classes other than the target of max(0, margin - input[target] + input)^p.",
+    "p margin weight size_average reduce reduction",
+    base=_MultiMargin,
+    p=1,
+    margin=1.0,
+)
+MultiLabelMarginLoss = _loss(
+    "MultiLabelMarginLoss",
+    "multilabel_margin_loss",
+    "The sum over targets and other classes of max(0, 1 - input[target] + input), by the number of classes.",
+    "size_average reduce reduction",
+)
+MultiLabelSoftMarginLoss = _loss(
+    "MultiLabelSoftMarginLoss",
+    "multilabel_soft_margin_loss",
+    "The mean over classes of the cross entropy of sigmoid(input) and targets 0 and 1.",
+    "weight size_average reduce reduction",
+)
+TripletMarginLoss = _loss(
+    "TripletMarginLoss",
+    "triplet_margin_loss",
+    "max(0, d(anchor, positive) - d(anchor, negative) + margin), d the p-norm of differences.",
+    "margin p eps swap size_average reduce reduction",
+    base=_Triplet,
+    margin=1.0,
+    p=2.0,
+    eps=1e-6,
+    swap=False,
+)
+TripletMarginWithDistanceLoss = _loss(
+    "TripletMarginWithDistanceLoss",
+    "triplet_margin_with_distance_loss",
+    "TripletMarginLoss with a function of two tensors for the distance.",
+    "distance_function margin swap reduction",
+    base=_Triplet,
+    positional=0,
+    margin=1.0,
+    swap=False,
+)
+CTCLoss = _loss(
+    "CTCLoss",
+    "ctc_loss",
+    "-log of the probability of the targets under all alignments (Graves and others 2006).",
+    "blank reduction zero_infinity",
+    base=_CTC,
+    blank=0,
+    zero_infinity=False,
+)

@@ -72,6 +72,11 @@ class Module(StateMixin):
 
     def __getattr__(self, name):
         tables = self.__dict__
+        # Parameters first, and without looking twice: this is a good part of a small layer's call.
+        try:
+            return tables["_parameters"][name]
+        except KeyError:
+            pass
         for table in _TABLES:
             if table in tables and name in tables[table]:
                 return tables[table][name]

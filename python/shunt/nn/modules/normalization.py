@@ -60,13 +60,25 @@ class _Norm(Module):
             raise ValueError(f"expected {' or '.join(f'{d}D' for d in self._dims)} input (got {input.dim()}D input)")
 
     def extra_repr(self):
-        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-                f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
 
 
 class _BatchNorm(_Norm):
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None,
-                 *, bias=True):
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
+    ):
         super().__init__(num_features, eps, momentum, affine, bias, track_running_stats, device, dtype)
 
     def forward(self, input):
@@ -78,8 +90,16 @@ class _BatchNorm(_Norm):
                 factor = 1.0 / float(self.num_batches_tracked)
         by_batch = self.training or self.running_mean is None
         keeps = not self.training or self.track_running_stats
-        return F.batch_norm(input, self.running_mean if keeps else None, self.running_var if keeps else None, self.weight,
-                            self.bias, by_batch, factor, self.eps)
+        return F.batch_norm(
+            input,
+            self.running_mean if keeps else None,
+            self.running_var if keeps else None,
+            self.weight,
+            self.bias,
+            by_batch,
+            factor,
+            self.eps,
+        )
 
 
 class BatchNorm1d(_BatchNorm):
@@ -101,8 +121,18 @@ class BatchNorm3d(_BatchNorm):
 
 
 class _InstanceNorm(_Norm):
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None,
-                 *, bias=True):
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=False,
+        track_running_stats=False,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
+    ):
         super().__init__(num_features, eps, momentum, affine, bias, track_running_stats, device, dtype)
 
     def forward(self, input):
@@ -111,14 +141,27 @@ class _InstanceNorm(_Norm):
         x = input if batched else input.unsqueeze(0)
         if x.size(1) != self.num_features:
             if self.affine:
-                raise ValueError(f"expected input's size at dim={int(batched)} to match num_features ({self.num_features}), "
-                                 f"but got: {x.size(1)}.")
+                raise ValueError(
+                    f"expected input's size at dim={int(batched)} to match num_features ({self.num_features}), "
+                    f"but got: {x.size(1)}."
+                )
             import warnings
-            warnings.warn(f"input's size at dim={int(batched)} does not match num_features. You can silence this warning by "
-                          "not passing in num_features, which is not used because affine=False", stacklevel=3)
-        result = F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias,
-                                 self.training or not self.track_running_stats, 0.0 if self.momentum is None else self.momentum,
-                                 self.eps)
+
+            warnings.warn(
+                f"input's size at dim={int(batched)} does not match num_features. You can silence this warning by "
+                "not passing in num_features, which is not used because affine=False",
+                stacklevel=3,
+            )
+        result = F.instance_norm(
+            x,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            0.0 if self.momentum is None else self.momentum,
+            self.eps,
+        )
         return result if batched else result.squeeze(0)
 
 
@@ -160,7 +203,10 @@ class GroupNorm(Module):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class LayerNorm(Module):
@@ -182,11 +228,15 @@ class LayerNorm(Module):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class RMSNorm(Module):
-    """Divides by the root of the mean square over the last dimensions, of the sizes normalized_shape (Zhang and Sennrich 2019).
+    """Divides by the root of the mean square over the last dimensions, of the sizes normalized_shape (Zhang and
+    Sennrich 2019).
 
     eps: by default the distance from 1 to the next number of the dtype.
     """
@@ -195,7 +245,11 @@ class RMSNorm(Module):
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        weight = Parameter(_operators.empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        weight = (
+            Parameter(_operators.empty(self.normalized_shape, device=device, dtype=dtype))
+            if elementwise_affine
+            else None
+        )
         self.register_parameter("weight", weight)
         self.reset_parameters()
 

@@ -55,18 +55,37 @@ class _CircularPad(_Pad):
             raise ValueError(f"expected {low}D or {low + 1}D input (got {input.dim()}D input)")
 
 
-_OVER = {1: "the last dimension. Input (N, C, L) or (C, L).", 2: "the last two dimensions. Input (N, C, H, W) or (C, H, W).",
-         3: "the last three dimensions. Input (N, C, D, H, W) or (C, D, H, W)."}
+_OVER = {
+    1: "the last dimension. Input (N, C, L) or (C, L).",
+    2: "the last two dimensions. Input (N, C, H, W) or (C, H, W).",
+    3: "the last three dimensions. Input (N, C, D, H, W) or (C, D, H, W).",
+}
 
 
 def _pads(name, base, mode, doc):
     """The classes of one kind, for one, two and three dimensions."""
-    return [type(f"{name}{n}d", (base,), {"_dims": n, "_mode": mode, "__doc__": f"{doc} {_OVER[n]}", "__module__": "shunt.nn",
-                                          "__qualname__": f"{name}{n}d"}) for n in (1, 2, 3)]
+    return [
+        type(
+            f"{name}{n}d",
+            (base,),
+            {
+                "_dims": n,
+                "_mode": mode,
+                "__doc__": f"{doc} {_OVER[n]}",
+                "__module__": "shunt.nn",
+                "__qualname__": f"{name}{n}d",
+            },
+        )
+        for n in (1, 2, 3)
+    ]
 
 
 ConstantPad1d, ConstantPad2d, ConstantPad3d = _pads("ConstantPad", _ConstantPad, "constant", "Puts `value` around")
 ZeroPad1d, ZeroPad2d, ZeroPad3d = _pads("ZeroPad", _ZeroPad, "constant", "Puts zeros around")
 ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = _pads("ReflectionPad", _Pad, "reflect", "Mirrors the input around")
-ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = _pads("ReplicationPad", _Pad, "replicate", "Repeats the border around")
-CircularPad1d, CircularPad2d, CircularPad3d = _pads("CircularPad", _CircularPad, "circular", "Continues from the other end around")
+ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = _pads(
+    "ReplicationPad", _Pad, "replicate", "Repeats the border around"
+)
+CircularPad1d, CircularPad2d, CircularPad3d = _pads(
+    "CircularPad", _CircularPad, "circular", "Continues from the other end around"
+)

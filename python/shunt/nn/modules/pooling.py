@@ -16,12 +16,21 @@ class _MaxPool(Module):
 
     def forward(self, input):
         pool = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[self._dims - 1]
-        return pool(input, self.kernel_size, self.stride, self.padding, self.dilation, ceil_mode=self.ceil_mode,
-                    return_indices=self.return_indices)
+        return pool(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            ceil_mode=self.ceil_mode,
+            return_indices=self.return_indices,
+        )
 
     def extra_repr(self):
-        return (f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
-                f"ceil_mode={self.ceil_mode}")
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
 
 
 class _MaxUnpool(Module):
@@ -64,7 +73,9 @@ class AvgPool1d(Module):
 class _AvgPool(Module):
     _dims = None
 
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+    def __init__(
+        self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+    ):
         super().__init__()
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
         self.padding, self.ceil_mode = padding, ceil_mode
@@ -72,8 +83,15 @@ class _AvgPool(Module):
 
     def forward(self, input):
         pool = F.avg_pool2d if self._dims == 2 else F.avg_pool3d
-        return pool(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
-                    self.divisor_override)
+        return pool(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
 
     def extra_repr(self):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -91,7 +109,10 @@ class _LPPool(Module):
         return pool(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self):
-        return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
 
 
 class _AdaptiveAvgPool(Module):
@@ -126,16 +147,30 @@ class _AdaptiveMaxPool(Module):
 
 def _pools(name, base, doc, dims=(1, 2, 3)):
     """The classes of one kind, for these numbers of dimensions."""
-    return [type(f"{name}{n}d", (base,), {"_dims": n, "__doc__": f"{doc} Input {_SHAPES[n]}.", "__module__": "shunt.nn",
-                                          "__qualname__": f"{name}{n}d"}) for n in dims]
+    return [
+        type(
+            f"{name}{n}d",
+            (base,),
+            {
+                "_dims": n,
+                "__doc__": f"{doc} Input {_SHAPES[n]}.",
+                "__module__": "shunt.nn",
+                "__qualname__": f"{name}{n}d",
+            },
+        )
+        for n in dims
+    ]
 
 
 MaxPool1d, MaxPool2d, MaxPool3d = _pools("MaxPool", _MaxPool, "The largest element of each window.")
-MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = _pools("MaxUnpool", _MaxUnpool,
-                                               "The elements that MaxPool found at their places, and zeros elsewhere.")
+MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = _pools(
+    "MaxUnpool", _MaxUnpool, "The elements that MaxPool found at their places, and zeros elsewhere."
+)
 AvgPool2d, AvgPool3d = _pools("AvgPool", _AvgPool, "The mean of each window.", (2, 3))
 LPPool1d, LPPool2d, LPPool3d = _pools("LPPool", _LPPool, "The norm of each window, of the order norm_type.")
-AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = _pools("AdaptiveAvgPool", _AdaptiveAvgPool,
-                                                                 "The mean of as many windows as give output_size.")
+AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = _pools(
+    "AdaptiveAvgPool", _AdaptiveAvgPool, "The mean of as many windows as give output_size."
+)
 AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = _pools(
-    "AdaptiveMaxPool", _AdaptiveMaxPool, "The largest element of as many windows as give output_size.")
+    "AdaptiveMaxPool", _AdaptiveMaxPool, "The largest element of as many windows as give output_size."
+)

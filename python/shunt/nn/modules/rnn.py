@@ -16,6 +16,7 @@ def _rnn_step(activation):
         (h,) = state
         h = activation(x + F.linear(h, w_hh, b_hh))
         return h, (h,)
+
     return step
 
 
@@ -37,12 +38,17 @@ def _gru_step(x, state, w_hh, b_hh):
     return h, (h,)
 
 
-_STEPS = {"RNN_TANH": (_rnn_step(lambda x: x.tanh()), 1, 1), "RNN_RELU": (_rnn_step(lambda x: x.relu()), 1, 1),
-          "LSTM": (_lstm_step, 4, 2), "GRU": (_gru_step, 3, 1)}  # the step, its gates, its states
+_STEPS = {
+    "RNN_TANH": (_rnn_step(lambda x: x.tanh()), 1, 1),
+    "RNN_RELU": (_rnn_step(lambda x: x.relu()), 1, 1),
+    "LSTM": (_lstm_step, 4, 2),
+    "GRU": (_gru_step, 3, 1),
+}  # the step, its gates, its states
 
 
 def _one_step(step, x, state, weights):
-    """A step of a layer from its input's part x; weights are the matrix and bias of the state, and the projection or None."""
+    """A step of a layer from its input's part x; weights are the matrix and bias of the state, and the projection or
+    None."""
     w_hh, b_hh, w_hr = weights
     h, state = step(x, state, w_hh, b_hh)
     if w_hr is None:
@@ -61,14 +67,15 @@ def _whole_pass(step, steps, state, weights, backwards):
 
 
 def _packed_pass(step, steps, batch_sizes, state, weights, backwards):
-    """The same over packed steps (elements, gates * hidden_size): batch_sizes sequences go on at each step, the longest first."""
+    """The same over packed steps (elements, gates * hidden_size): batch_sizes sequences go on at each step, the
+    longest first."""
     steps, found = steps.split(batch_sizes), []
     if backwards:
         # Shorter sequences join where they end: behind those that are longer.
-        first, state = state, tuple(s[:batch_sizes[-1]] for s in state)
+        first, state = state, tuple(s[: batch_sizes[-1]] for s in state)
         for x, size in zip(reversed(steps), reversed(batch_sizes)):
             if state[0].size(0) < size:
-                state = tuple(_operators.cat([s, f[s.size(0):size]]) for s, f in zip(state, first))
+                state = tuple(_operators.cat([s, f[s.size(0) : size]]) for s, f in zip(state, first))
             h, state = _one_step(step, x, state, weights)
             found.append(h)
         return _operators.cat(found[::-1]), state
@@ -93,8 +100,20 @@ def _draw(module, hidden_size):
 class RNNBase(Module):
     """What RNN, LSTM and GRU share: layers of steps, in one or both directions."""
 
-    def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
-                 proj_size=0, device=None, dtype=None):
+    def __init__(
+        self,
+        mode,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        proj_size=0,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         check_sizes(type(self).__name__, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         if proj_size and mode != "LSTM":
@@ -105,7 +124,9 @@ class RNNBase(Module):
             if value <= 0:
                 raise ValueError(f"{name} must be greater than zero")
         if isinstance(dropout, bool) or not 0 <= dropout <= 1:
-            raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being zeroed")
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+            )
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, float(dropout), bidirectional
         self.proj_size = proj_size
@@ -127,7 +148,7 @@ class RNNBase(Module):
         return 2 if self.bidirectional else 1
 
     def _passes(self):
-        return [(layer, suffix) for layer in range(self.num_layers) for suffix in ("", "_reverse")[:self._directions]]
+        return [(layer, suffix) for layer in range(self.num_layers) for suffix in ("", "_reverse")[: self._directions]]
 
     def reset_parameters(self):
         """Draws the parameters again: uniform within 1 / sqrt(hidden_size)."""
@@ -140,14 +161,23 @@ class RNNBase(Module):
     def all_weights(self):
         """The parameters, a list for each layer and direction."""
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
-        found = [[self._parameters.get(f"{name}_l{layer}{suffix}") for name in names] for layer, suffix in self._passes()]
+        found = [
+            [self._parameters.get(f"{name}_l{layer}{suffix}") for name in names] for layer, suffix in self._passes()
+        ]
         return [[weight for weight in weights if weight is not None] for weights in found]
 
     def _weights(self, layer, suffix):
         # By getattr, since weights may be parametrized.
-        return [getattr(self, f"{name}_l{layer}{suffix}") if wanted else None
-                for name, wanted in (("weight_ih", True), ("weight_hh", True), ("bias_ih", self.bias), ("bias_hh", self.bias),
-                                     ("weight_hr", self.proj_size))]
+        return [
+            getattr(self, f"{name}_l{layer}{suffix}") if wanted else None
+            for name, wanted in (
+                ("weight_ih", True),
+                ("weight_hh", True),
+                ("bias_ih", self.bias),
+                ("bias_hh", self.bias),
+                ("weight_hr", self.proj_size),
+            )
+        ]
 
     def _first_states(self, x, batch, given, batched):
         num_states = _STEPS[self.mode][2]
@@ -188,10 +218,13 @@ class RNNBase(Module):
 
     def _check_width(self, input):
         if input.shape[-1] != self.input_size:
-            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}")
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
+            )
 
     def _forward_packed(self, packed, hx):
         from shunt.nn.utils.rnn import PackedSequence
+
         data, batch_sizes, order, back = packed
         self._check_width(data)
         sizes = batch_sizes.tolist()
@@ -227,16 +260,24 @@ class RNNBase(Module):
     def extra_repr(self):
         text = f"{self.input_size}, {self.hidden_size}"
         text += f", proj_size={self.proj_size}" if self.proj_size else ""
-        for name, default in (("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0.0), ("bidirectional", False)):
+        for name, default in (
+            ("num_layers", 1),
+            ("bias", True),
+            ("batch_first", False),
+            ("dropout", 0.0),
+            ("bidirectional", False),
+        ):
             if getattr(self, name) != default:
                 text += f", {name}={getattr(self, name)}"
         return text
 
 
 class RNN(RNNBase):
-    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu. Input (L, N, input_size), or (N, L, input_size) with batch_first.
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu. Input (L, N, input_size), or (N, L, input_size) with
+    batch_first.
 
-    Returns the outputs (L, N, D * hidden_size) and the last states (D * num_layers, N, hidden_size). Of a PackedSequence (see
+    Returns the outputs (L, N, D * hidden_size) and the last states (D * num_layers, N, hidden_size). Of a
+    PackedSequence (see
     nn.utils.rnn) the outputs are one, too.
     """
 

@@ -26,11 +26,24 @@ def _copies(layer, count):
 
 
 class TransformerEncoderLayer(Module):
-    """Attention and two linear layers, each with a residual and a LayerNorm. Input and output (L, N, d_model), or (N, L, d_model)
+    """Attention and two linear layers, each with a residual and a LayerNorm. Input and output (L, N, d_model), or (N,
+    L, d_model)
     with batch_first."""
 
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation="relu", layer_norm_eps=1e-5, batch_first=False,
-                 norm_first=False, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        d_model,
+        nhead,
+        dim_feedforward=2048,
+        dropout=0.1,
+        activation="relu",
+        layer_norm_eps=1e-5,
+        batch_first=False,
+        norm_first=False,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         options = {"bias": bias, "device": device, "dtype": dtype}
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **options)
@@ -43,7 +56,9 @@ class TransformerEncoderLayer(Module):
         self.activation = _activation_of(activation)
 
     def _attend(self, x, mask, padding, is_causal):
-        x, _ = self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal)
+        x, _ = self.self_attn(
+            x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal
+        )
         return self.dropout1(x)
 
     def _feed(self, x):
@@ -77,8 +92,20 @@ class TransformerDecoderLayer(Module):
     Target and output (T, N, d_model), memory (S, N, d_model); with batch_first the batch comes first.
     """
 
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation="relu", layer_norm_eps=1e-5, batch_first=False,
-                 norm_first=False, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        d_model,
+        nhead,
+        dim_feedforward=2048,
+        dropout=0.1,
+        activation="relu",
+        layer_norm_eps=1e-5,
+        batch_first=False,
+        norm_first=False,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         options = {"bias": bias, "device": device, "dtype": dtype}
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **options)
@@ -92,19 +119,35 @@ class TransformerDecoderLayer(Module):
         self.activation = _activation_of(activation)
 
     def _attend(self, x, mask, padding, is_causal):
-        x, _ = self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal)
+        x, _ = self.self_attn(
+            x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal
+        )
         return self.dropout1(x)
 
     def _look_up(self, x, memory, mask, padding, is_causal):
-        x, _ = self.multihead_attn(x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal)
+        x, _ = self.multihead_attn(
+            x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal
+        )
         return self.dropout2(x)
 
     def _feed(self, x):
         return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
-    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
-                tgt_is_causal=False, memory_is_causal=False):
-        own, other = (tgt_mask, tgt_key_padding_mask, tgt_is_causal), (memory_mask, memory_key_padding_mask, memory_is_causal)
+    def forward(
+        self,
+        tgt,
+        memory,
+        tgt_mask=None,
+        memory_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        tgt_is_causal=False,
+        memory_is_causal=False,
+    ):
+        own, other = (
+            (tgt_mask, tgt_key_padding_mask, tgt_is_causal),
+            (memory_mask, memory_key_padding_mask, memory_is_causal),
+        )
         if self.norm_first:
             x = tgt + self._attend(self.norm1(tgt), *own)
             x = x + self._look_up(self.norm2(x), memory, *other)
@@ -122,33 +165,71 @@ class TransformerDecoder(Module):
         self.layers = _copies(decoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
-    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
-                tgt_is_causal=None, memory_is_causal=False):
+    def forward(
+        self,
+        tgt,
+        memory,
+        tgt_mask=None,
+        memory_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        tgt_is_causal=None,
+        memory_is_causal=False,
+    ):
         for layer in self.layers:
-            tgt = layer(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
-                        memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=bool(tgt_is_causal),
-                        memory_is_causal=memory_is_causal)
+            tgt = layer(
+                tgt,
+                memory,
+                tgt_mask=tgt_mask,
+                memory_mask=memory_mask,
+                tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask,
+                tgt_is_causal=bool(tgt_is_causal),
+                memory_is_causal=memory_is_causal,
+            )
         return tgt if self.norm is None else self.norm(tgt)
 
 
 class Transformer(Module):
-    """An encoder and a decoder. Source (S, N, d_model), target and output (T, N, d_model); with batch_first the batch comes
+    """An encoder and a decoder. Source (S, N, d_model), target and output (T, N, d_model); with batch_first the batch
+    comes
     first, without a batch N is left out."""
 
-    def __init__(self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048, dropout=0.1,
-                 activation="relu", custom_encoder=None, custom_decoder=None, layer_norm_eps=1e-5, batch_first=False, norm_first=False,
-                 bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        d_model=512,
+        nhead=8,
+        num_encoder_layers=6,
+        num_decoder_layers=6,
+        dim_feedforward=2048,
+        dropout=0.1,
+        activation="relu",
+        custom_encoder=None,
+        custom_decoder=None,
+        layer_norm_eps=1e-5,
+        batch_first=False,
+        norm_first=False,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         options = {"bias": bias, "device": device, "dtype": dtype}
         settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first)
         self.encoder = custom_encoder
         if custom_encoder is None:
-            self.encoder = TransformerEncoder(TransformerEncoderLayer(*settings, **options), num_encoder_layers,
-                                              LayerNorm(d_model, layer_norm_eps, **options))
+            self.encoder = TransformerEncoder(
+                TransformerEncoderLayer(*settings, **options),
+                num_encoder_layers,
+                LayerNorm(d_model, layer_norm_eps, **options),
+            )
         self.decoder = custom_decoder
         if custom_decoder is None:
-            self.decoder = TransformerDecoder(TransformerDecoderLayer(*settings, **options), num_decoder_layers,
-                                              LayerNorm(d_model, layer_norm_eps, **options))
+            self.decoder = TransformerDecoder(
+                TransformerDecoderLayer(*settings, **options),
+                num_decoder_layers,
+                LayerNorm(d_model, layer_norm_eps, **options),
+            )
         self._reset_parameters()
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 
@@ -162,13 +243,32 @@ class Transformer(Module):
         """-inf above the diagonal and 0 elsewhere: position i sees positions up to i. Shape (sz, sz)."""
         return _operators.full((sz, sz), float("-inf"), dtype=dtype, device=device).triu(1)
 
-    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None, tgt_key_padding_mask=None,
-                memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None, memory_is_causal=False):
+    def forward(
+        self,
+        src,
+        tgt,
+        src_mask=None,
+        tgt_mask=None,
+        memory_mask=None,
+        src_key_padding_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        src_is_causal=None,
+        tgt_is_causal=None,
+        memory_is_causal=False,
+    ):
         if src.dim() == 3 and src.size(0 if self.batch_first else 1) != tgt.size(0 if self.batch_first else 1):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
         memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
-        return self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
-                            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
-                            memory_is_causal=memory_is_causal)
+        return self.decoder(
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask,
+            tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
+        )

@@ -5,9 +5,22 @@ from shunt.nn.utils._clip import clip_grad_norm_, clip_grad_value_, clip_grads_w
 from shunt.nn.utils._vector import parameters_to_vector, vector_to_parameters
 from shunt.nn.utils._weights import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector", "parametrizations",
-           "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn", "skip_init", "spectral_norm", "vector_to_parameters",
-           "weight_norm"]
+__all__ = [
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "clip_grads_with_norm_",
+    "get_total_norm",
+    "parameters_to_vector",
+    "parametrizations",
+    "parametrize",
+    "remove_spectral_norm",
+    "remove_weight_norm",
+    "rnn",
+    "skip_init",
+    "spectral_norm",
+    "vector_to_parameters",
+    "weight_norm",
+]
 
 
 def skip_init(module_cls, *args, **kwargs):
@@ -18,6 +31,7 @@ def skip_init(module_cls, *args, **kwargs):
     import inspect
 
     from shunt.nn.modules.module import Module
+
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:

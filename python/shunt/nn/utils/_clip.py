@@ -14,6 +14,7 @@ def _as_list(parameters):
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """The norm of all tensors' elements together, a tensor of no dimensions."""
     from shunt import stack, zeros
+
     tensors = _as_list(tensors)
     if not tensors:
         return zeros(())
@@ -23,8 +24,12 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     else:
         total = stack([t.norm(norm_type) for t in tensors]).norm(norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
-        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped. "
-                           "To disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`")
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped. "
+            "To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
     return total
 
 

@@ -40,12 +40,16 @@ class _WeightNorm:
 
 
 def weight_norm(module, name="weight", dim=0):
-    """Splits a weight in its length along dim and its direction, parameters `weight_g` and `weight_v`; returns the module.
+    """Splits a weight in its length along dim and its direction, parameters `weight_g` and `weight_v`; returns the
+    module.
 
     nn.utils.parametrizations.weight_norm has taken its place.
     """
-    warnings.warn("`shunt.nn.utils.weight_norm` is deprecated in favor of `shunt.nn.utils.parametrizations.weight_norm`.",
-                  FutureWarning, stacklevel=2)
+    warnings.warn(
+        "`shunt.nn.utils.weight_norm` is deprecated in favor of `shunt.nn.utils.parametrizations.weight_norm`.",
+        FutureWarning,
+        stacklevel=2,
+    )
     _check_new(module, _WeightNorm, name)
     hook = _WeightNorm(name, dim)
     weight = getattr(module, name)
@@ -91,12 +95,15 @@ class _SpectralNorm:
 
 def _unit(x, eps):
     from shunt.nn import functional as F
+
     return F.normalize(x, dim=0, eps=eps)
 
 
 def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
-    """Divides a weight by its largest singular value (Miyato and others 2018): the parameter is `weight_orig` then, with the
-    buffers `weight_u` and `weight_v`; returns the module. nn.utils.parametrizations.spectral_norm has taken its place."""
+    """Divides a weight by its largest singular value (Miyato and others 2018): the parameter is `weight_orig` then,
+    with the
+    buffers `weight_u` and `weight_v`; returns the module. nn.utils.parametrizations.spectral_norm has taken its
+    place."""
     if n_power_iterations <= 0:
         raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
     _check_new(module, _SpectralNorm, name)

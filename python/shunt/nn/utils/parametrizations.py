@@ -1,4 +1,5 @@
-"""Parametrizations of weights: their direction and length apart, a largest singular value of 1, orthonormal rows or columns."""
+"""Parametrizations of weights: their direction and length apart, a largest singular value of 1, orthonormal rows or
+columns."""
 
 from shunt import _operators as ops
 from shunt.autograd import no_grad
@@ -10,7 +11,8 @@ from shunt.nn.utils import parametrize
 
 
 def norm_except_dim(v, dim):
-    """The norms of v's slices along dim, of v's number of dimensions; of all of v, without dimensions, where dim is -1."""
+    """The norms of v's slices along dim, of v's number of dimensions; of all of v, without dimensions, where dim is
+    -1."""
     if dim == -1:
         return (v * v).sum().sqrt()
     others = [d for d in range(v.dim()) if d != dim % v.dim()]
@@ -30,7 +32,8 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module, name="weight", dim=0):
-    """Splits a weight in its length along dim (None for all of it) and its direction (Salimans and Kingma 2016); returns the
+    """Splits a weight in its length along dim (None for all of it) and its direction (Salimans and Kingma 2016);
+    returns the
     module."""
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
@@ -65,8 +68,10 @@ class PowerIteration:
     def start(matrix, eps, like):
         """Random unit vectors (rows) and (columns)."""
         rows, columns = matrix.shape
-        return (F.normalize(like.new_empty(rows).normal_(0, 1), dim=0, eps=eps),
-                F.normalize(like.new_empty(columns).normal_(0, 1), dim=0, eps=eps))
+        return (
+            F.normalize(like.new_empty(rows).normal_(0, 1), dim=0, eps=eps),
+            F.normalize(like.new_empty(columns).normal_(0, 1), dim=0, eps=eps),
+        )
 
 
 def default_dim(module, dim):
@@ -78,9 +83,14 @@ class _SpectralNorm(Module):
     def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
         super().__init__()
         if not -weight.dim() <= dim < weight.dim():
-            raise IndexError(f"Dimension out of range (expected to be in range of [-{weight.dim()}, {weight.dim() - 1}] but got {dim})")
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [-{weight.dim()}, {weight.dim() - 1}] but got "
+                f"{dim})"
+            )
         if n_power_iterations <= 0:
-            raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
+            raise ValueError(
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
+            )
         self.dim, self.eps = dim % weight.dim(), eps
         if weight.dim() > 1:
             self.n_power_iterations = n_power_iterations
@@ -106,12 +116,15 @@ class _SpectralNorm(Module):
 
 
 def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
-    """Divides a weight by its largest singular value (Miyato and others 2018), which n_power_iterations a forward in training
+    """Divides a weight by its largest singular value (Miyato and others 2018), which n_power_iterations a forward in
+    training
     keep up to date; returns the module. dim: along which outputs are counted."""
     weight = getattr(module, name, None)
     if weight is None:
         raise ValueError(f"Module '{type(module).__name__}' has no parameter or buffer with name '{name}'")
-    parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, default_dim(module, dim), eps))
+    parametrize.register_parametrization(
+        module, name, _SpectralNorm(weight, n_power_iterations, default_dim(module, dim), eps)
+    )
     return module
 
 
@@ -138,7 +151,10 @@ class _Orthogonal(Module):
         else:
             lower = x.tril()
             if rows != columns:
-                lower = ops.cat([lower, lower.new_zeros(lower.size(-2), rows - columns).expand(*lower.shape[:-1], rows - columns)], -1)
+                lower = ops.cat(
+                    [lower, lower.new_zeros(lower.size(-2), rows - columns).expand(*lower.shape[:-1], rows - columns)],
+                    -1,
+                )
             skew = lower - lower.transpose(-2, -1)
             q = (_orthogonal.exponential if self.orthogonal_map == "matrix_exp" else _orthogonal.cayley)(skew)
             q = q[..., :columns]
@@ -148,15 +164,19 @@ class _Orthogonal(Module):
 
     def right_inverse(self, q):
         if q.shape != self.shape:
-            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {q.shape}.")
+            raise ValueError(
+                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {q.shape}."
+            )
         rows, columns = q.shape[-2:]
         wide = rows < columns
         if wide:
             q, rows, columns = q.transpose(-2, -1), columns, rows
         if not hasattr(self, "base"):
             if self.orthogonal_map != "householder":
-                raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
-                                          "use_trivialization=False.")
+                raise NotImplementedError(
+                    "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
+                    "use_trivialization=False."
+                )
             vectors, tau = _orthogonal.reflections(q)
             signs = ops.sign(vectors.diagonal(0, -2, -1))
             vectors.diagonal(0, -2, -1).copy_(ops.where(tau == 0, -signs, signs))
@@ -172,14 +192,20 @@ class _Orthogonal(Module):
 
 def _is_orthogonal(q):
     unit = ops.eye(q.size(-1), dtype=q.dtype)
-    return bool((ops.abs(q.transpose(-2, -1) @ q - unit) < 100 * q.size(-1) * (2.0**-52 if q.element_size() == 8 else 2.0**-23)).all())
+    return bool(
+        (
+            ops.abs(q.transpose(-2, -1) @ q - unit)
+            < 100 * q.size(-1) * (2.0**-52 if q.element_size() == 8 else 2.0**-23)
+        ).all()
+    )
 
 
 def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
     """Keeps a weight's rows, or its columns where there are fewer, orthonormal; returns the module.
 
     Args:
-        orthogonal_map: "matrix_exp" (the default of square weights) or "cayley" of a skew-symmetric matrix, or "householder",
+        orthogonal_map: "matrix_exp" (the default of square weights) or "cayley" of a skew-symmetric matrix, or
+        "householder",
             a product of reflections (the default of others).
         use_trivialization: whether the map is taken at the present weight, which so can be assigned to.
     ValueError for other maps and for weights of fewer than two dimensions.
@@ -192,7 +218,10 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
     if orthogonal_map is None:
         orthogonal_map = "matrix_exp" if weight.size(-2) == weight.size(-1) else "householder"
     if orthogonal_map not in _MAPS:
-        raise ValueError('orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
-                         f"Got: {orthogonal_map}")
-    parametrize.register_parametrization(module, name, _Orthogonal(weight, orthogonal_map, use_trivialization), unsafe=True)
+        raise ValueError(
+            f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}'
+        )
+    parametrize.register_parametrization(
+        module, name, _Orthogonal(weight, orthogonal_map, use_trivialization), unsafe=True
+    )
     return module

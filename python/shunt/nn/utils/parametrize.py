@@ -49,12 +49,16 @@ class ParametrizationList(ModuleList):
                         value = module.right_inverse(value)
         self.is_tensor = isinstance(value, Tensor)
         if not self.is_tensor and not isinstance(value, (tuple, list)):
-            raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
-                             f"{type(value).__name__}")
+            raise ValueError(
+                "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
+                f"{type(value).__name__}"
+            )
         if self.is_tensor:
             if not unsafe and value.dtype != original.dtype:
-                raise ValueError("When `right_inverse` outputs one tensor, it may not change the dtype.\n"
-                                 f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {value.dtype}")
+                raise ValueError(
+                    "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
+                    f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {value.dtype}"
+                )
             # Optimisers that have the parameter go on with it.
             with no_grad():
                 if value is not original:
@@ -64,8 +68,11 @@ class ParametrizationList(ModuleList):
             self.ntensors = len(value)
             for i, part in enumerate(value):
                 if not isinstance(part, Tensor):
-                    raise ValueError(f"'right_inverse' must return a Tensor or a Sequence of tensors. Got element {i} of the sequence "
-                                     f"with type {type(part).__name__}.")
+                    raise ValueError(
+                        f"'right_inverse' must return a Tensor or a Sequence of tensors. Got element {i} of the "
+                        "sequence "
+                        f"with type {type(part).__name__}."
+                    )
                 if isinstance(original, Parameter):
                     part = Parameter(part, original.requires_grad)
                 _register(self, f"original{i}", part)
@@ -74,17 +81,24 @@ class ParametrizationList(ModuleList):
             if not isinstance(found, Tensor):
                 raise ValueError(f"A parametrization must return a tensor. Got {type(found).__name__}.")
             if found.dtype != original.dtype:
-                raise ValueError("Registering a parametrization may not change the dtype of the tensor, unless `unsafe` flag is enabled.\n"
-                                 f"unparametrized dtype: {original.dtype}\nparametrized dtype: {found.dtype}")
+                raise ValueError(
+                    "Registering a parametrization may not change the dtype of the tensor, unless `unsafe` flag is "
+                    "enabled.\n"
+                    f"unparametrized dtype: {original.dtype}\nparametrized dtype: {found.dtype}"
+                )
             if found.shape != original.shape and self.is_tensor:
-                raise ValueError("Registering a parametrization may not change the shape of the tensor, unless `unsafe` flag is enabled.\n"
-                                 f"unparametrized shape: {original.shape}\nparametrized shape: {found.shape}")
+                raise ValueError(
+                    "Registering a parametrization may not change the shape of the tensor, unless `unsafe` flag is "
+                    "enabled.\n"
+                    f"unparametrized shape: {original.shape}\nparametrized shape: {found.shape}"
+                )
 
     def _originals(self):
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
     def right_inverse(self, value):
-        """Changes the originals so that the parametrized tensor is `value`. RuntimeError where a parametrization can't."""
+        """Changes the originals so that the parametrized tensor is `value`. RuntimeError where a parametrization
+        can't."""
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
@@ -95,8 +109,10 @@ class ParametrizationList(ModuleList):
                 if not isinstance(new, Tensor):
                     raise ValueError(f"`right_inverse` should return a tensor. Got {type(new).__name__}")
                 if original.dtype != new.dtype:
-                    raise ValueError(f"The tensor returned by `right_inverse` has dtype {new.dtype} while `original` has dtype "
-                                     f"{original.dtype}")
+                    raise ValueError(
+                        f"The tensor returned by `right_inverse` has dtype {new.dtype} while `original` has dtype "
+                        f"{original.dtype}"
+                    )
                 original.data = new.data
 
     def forward(self):
@@ -123,14 +139,17 @@ def _property(name):
 def _give_class(module):
     """Gives the module a class of its own, to which properties can be added."""
     cls = type(module)
-    module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), {"__module__": __name__, "_before": cls, "__doc__": cls.__doc__})
+    module.__class__ = type(
+        f"Parametrized{cls.__name__}", (cls,), {"__module__": __name__, "_before": cls, "__doc__": cls.__doc__}
+    )
     module.parametrizations = ModuleDict()
 
 
 def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
     """Makes a parameter or buffer of the module a function of its former value; returns the module.
 
-    `parametrization` is a module: forward(original) gives what `module.tensor_name` reads. Where it has right_inverse(value),
+    `parametrization` is a module: forward(original) gives what `module.tensor_name` reads. Where it has
+    right_inverse(value),
     the tensor can be assigned to; that may give a tuple of tensors, which forward then takes.
     Args:
         unsafe: whether the shape and dtype may change, and nothing is checked.
@@ -145,13 +164,18 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
                 raise ValueError(f"A parametrization must return a tensor. Got {type(found).__name__}.")
             for what in ("dtype", "shape"):
                 if getattr(found, what) != getattr(before, what):
-                    raise ValueError(f"Registering a parametrization may not change the {what} of the tensor, unless `unsafe` flag is "
-                                     f"enabled: {getattr(before, what)} before, {getattr(found, what)} after")
+                    raise ValueError(
+                        f"Registering a parametrization may not change the {what} of the tensor, unless `unsafe` "
+                        "flag is "
+                        f"enabled: {getattr(before, what)} before, {getattr(found, what)} after"
+                    )
             if hasattr(parametrization, "right_inverse"):
                 with no_grad():
                     back = parametrization.right_inverse(before)
                 if not isinstance(back, Tensor) or back.shape != before.shape or back.dtype != before.dtype:
-                    raise ValueError("right_inverse must return a tensor of the same shape and dtype where it isn't the first")
+                    raise ValueError(
+                        "right_inverse must return a tensor of the same shape and dtype where it isn't the first"
+                    )
         chain = module.parametrizations[tensor_name]
         if hasattr(parametrization, "right_inverse"):
             value = getattr(module, tensor_name).detach()
@@ -167,8 +191,11 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
     if tensor is None:
         tensor = module._buffers.get(tensor_name)
     if tensor is None:
-        raise ValueError(f"Module '{type(module).__name__}' does not have a parameter, a buffer, or a parametrized element with name "
-                         f"'{tensor_name}'")
+        raise ValueError(
+            f"Module '{type(module).__name__}' does not have a parameter, a buffer, or a parametrized element with "
+            "name "
+            f"'{tensor_name}'"
+        )
     chain = ParametrizationList([parametrization], tensor, unsafe)
     delattr(module, tensor_name)
     if not is_parametrized(module):
@@ -204,8 +231,10 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
         parts = chain._originals()
         original = Parameter(value, any(p.requires_grad for p in parts)) if isinstance(parts[0], Parameter) else value
     else:
-        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
-                         "sequence of tensors.")
+        raise ValueError(
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
+            "sequence of tensors."
+        )
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]
     if not is_parametrized(module):
@@ -221,8 +250,10 @@ def type_before_parametrizations(module):
 
 
 def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
-    """Registers from_module's parametrizations, of all tensors or one, on to_module, and copies what they are applied to."""
+    """Registers from_module's parametrizations, of all tensors or one, on to_module, and copies what they are applied
+    to."""
     import copy
+
     if not is_parametrized(from_module):
         return to_module
     for name in [tensor_name] if tensor_name is not None else list(from_module.parametrizations):

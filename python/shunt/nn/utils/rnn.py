@@ -6,7 +6,8 @@ from shunt._tensor import Tensor
 
 
 class PackedSequence(namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])):
-    """Sequences step by step, the longest first, without padding: what pack_padded_sequence() makes and RNN, LSTM and GRU take.
+    """Sequences step by step, the longest first, without padding: what pack_padded_sequence() makes and RNN, LSTM and
+    GRU take.
 
     Fields: data (elements, *); batch_sizes (steps) of int64, how many sequences go on at each step; sorted_indices and
     unsorted_indices, the order in which they stand and its inverse, or None.
@@ -53,6 +54,7 @@ def invert_permutation(permutation):
     if permutation is None:
         return None
     from shunt import arange, empty_like
+
     return empty_like(permutation).scatter_(0, permutation, arange(permutation.numel()))
 
 
@@ -63,6 +65,7 @@ def _lengths(lengths):
 def _packed(steps, lengths, order):
     """Packs `steps` (L, N, *), whose sequences are sorted by length."""
     from shunt import cat, int64, tensor
+
     sizes = [sum(n > t for n in lengths) for t in range(lengths[0])]
     data = cat([steps[t, :size] for t, size in enumerate(sizes)])
     return PackedSequence(data, tensor(sizes, dtype=int64), order)
@@ -76,19 +79,24 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     RuntimeError for lengths that aren't positive, or of another number.
     """
     from shunt import int64, tensor
+
     lengths = _lengths(lengths)
     steps = input.transpose(0, 1) if batch_first else input
     if input.numel() == 0:
         raise RuntimeError("Cannot pack empty tensors.")
     if len(lengths) != steps.size(1):
-        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} (batch_size={steps.size(1)})")
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} (batch_size={steps.size(1)})"
+        )
     if any(n <= 0 for n in lengths):
         raise RuntimeError(f"Length of all samples has to be greater than 0, but found lengths {lengths}")
     order = None
     if enforce_sorted:
         if any(a < b for a, b in zip(lengths, lengths[1:])):
-            raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-                               "`enforce_sorted=False` to have the sequences sorted.")
+            raise RuntimeError(
+                "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+                "`enforce_sorted=False` to have the sequences sorted."
+            )
     else:
         places = sorted(range(len(lengths)), key=lambda i: -lengths[i])
         order, lengths = tensor(places, dtype=int64), [lengths[i] for i in places]
@@ -106,16 +114,19 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
         total_length: the number of steps; the longest length by default. ValueError where that is more.
     """
     from shunt import int64, tensor
+
     sizes = sequence.batch_sizes.tolist()
     steps = len(sizes)
     if total_length is not None:
         if total_length < steps:
-            raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but got "
-                             f"total_length={total_length} and max sequence length being {steps}")
+            raise ValueError(
+                "Expected total_length to be at least the length of the longest sequence in input, but got "
+                f"total_length={total_length} and max sequence length being {steps}"
+            )
         steps = total_length
     padded = sequence.data.new_full((steps, sizes[0], *sequence.data.shape[1:]), padding_value)
     for t, part in enumerate(sequence.data.split(sizes)):
-        padded[t, :part.size(0)] = part
+        padded[t, : part.size(0)] = part
     lengths = tensor([sum(size > i for size in sizes) for i in range(sizes[0])], dtype=int64)
     if sequence.unsorted_indices is not None:
         padded, lengths = padded.index_select(1, sequence.unsorted_indices), lengths[sequence.unsorted_indices]
@@ -129,16 +140,20 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
         padding_value: what is put at the ends, or with padding_side="left" at the beginnings.
     """
     if padding_side not in ("left", "right"):
-        raise RuntimeError(f"padding_side must be \"left\" or \"right\", got {padding_side!r}")
+        raise RuntimeError(f'padding_side must be "left" or "right", got {padding_side!r}')
     if isinstance(sequences, Tensor):
         sequences = sequences.unbind(0)
     if not isinstance(sequences, (tuple, list)):
-        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
+        raise RuntimeError(
+            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
+        )
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
     longest = max(s.size(0) for s in sequences)
     rest = sequences[0].shape[1:]
-    padded = sequences[0].new_full((len(sequences), longest, *rest) if batch_first else (longest, len(sequences), *rest), padding_value)
+    padded = sequences[0].new_full(
+        (len(sequences), longest, *rest) if batch_first else (longest, len(sequences), *rest), padding_value
+    )
     for i, sequence in enumerate(sequences):
         n = sequence.size(0)
         place = slice(longest - n, longest) if padding_side == "left" else slice(0, n)
