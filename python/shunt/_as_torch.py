@@ -38,7 +38,8 @@ class _Module(types.ModuleType):
             raise AttributeError(f"module '{self.__name__}', which is Shunt's {self._shunts.__name__}, has no "
                                  f"attribute '{name}'") from None
         # Objects that are modules by their class only, such as shunt.ops, are what they are.
-        if isinstance(value, types.ModuleType) and sys.modules.get(value.__name__) is value and value.__name__.startswith("shunt."):
+        if (isinstance(value, types.ModuleType) and sys.modules.get(value.__name__) is value
+                and value.__name__.startswith("shunt.")):
             return importlib.import_module("torch" + value.__name__[len("shunt"):])
         return value
 

@@ -56,6 +56,9 @@ def test_errors_of_the_program_come_out(tmp_path):
     assert result.returncode == 7
     result = run(tmp_path, "import torch\ntorch.mm(1, 2)")
     assert result.returncode == 1 and "TypeError: mm()" in result.stderr
+    result = run(tmp_path, "import torch\nimport torch.no_such_module")
+    assert result.returncode == 1
+    assert result.stderr.endswith("doesn't have: torch.no_such_module\n"), result.stderr  # below the traceback
 
 
 @pytest.mark.parametrize("arguments, code", [([], 2), (["--help"], 0), (["no/such/file.py"], 2), (["-m"], 2)])

@@ -1,5 +1,6 @@
 """save and load: tensors, and nests of them, in files that other programs read."""
 
+import errno
 import os
 
 from shunt import _C
@@ -19,18 +20,20 @@ def save(obj, f, *, metadata=None):
     """Writes tensors to a file.
 
     Args:
-        obj: what is saved. For names that end in .safetensors or .npz a dictionary of tensors by str; else any nest of dict, list,
-            tuple, set, str, numbers, None, dtypes, Sizes, devices and tensors, such as a state_dict or a dictionary of several.
+        obj: what is saved. For names that end in .safetensors or .npz a dictionary of tensors by str; else any nest of
+            dict, list, tuple, set, str, numbers, None, dtypes, Sizes, devices and tensors, such as a state_dict or a
+            dictionary of several.
         f: a path, or a binary file that is open for writing. All names but those two, and open files, become archives
             that torch.load reads.
         metadata: texts by str, in .safetensors only.
-    Raises TypeError for what can't be saved, and RuntimeError where the file can't be written; an existing file is as it
-    was then.
+    Raises TypeError for what can't be saved (in archives one that is a pickle.PicklingError, too), and RuntimeError
+    where the file can't be written; an existing file is as it was then.
     """
     path = _path_of(f)
     if path is not None and path.endswith(_BY_NAME):
         if not isinstance(obj, dict):
-            raise TypeError(f"save(): a {os.path.splitext(path)[1]} file holds a dict of tensors by name, not {type(obj).__name__}")
+            raise TypeError(f"save(): a {os.path.splitext(path)[1]} file holds a dict of tensors by name, not "
+                            f"{type(obj).__name__}")
         _C._save_file(dict(obj), path, metadata or {})
         return
     if metadata:
@@ -50,10 +53,11 @@ def load(f, map_location=None, *, weights_only=True, mmap=None):
     if not weights_only:
         raise NotImplementedError("load(): weights_only=False would run code of the file, and is not supported")
     if map_location is not None and str(map_location) != "cpu":
-        raise NotImplementedError(f"load(): map_location={map_location!r} is not supported; tensors are loaded on the CPU")
+        raise NotImplementedError(f"load(): map_location={map_location!r} is not supported; tensors are loaded on the "
+                                  "CPU")
     path = _path_of(f)
     if path is not None and path.endswith(_BY_NAME):
         if not os.path.exists(path):
-            raise FileNotFoundError(f"load(): there is no file {path}")
+            raise FileNotFoundError(errno.ENOENT, "load(): there is no such file", path)
         return _C._load_file(path)
     return load_archive(f if path is None else path)
