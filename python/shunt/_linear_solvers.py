@@ -120,5 +120,6 @@ def solved(name, A, B):
 def by_columns(result, out):
     """The result in the order of memory that LAPACK leaves, or written to `out`, which gets that order where it is resized."""
     if out is not None and out.shape != result.shape and out.dtype is result.dtype:
-        out.resize_(result.shape).as_strided_(result.shape, result.mT.contiguous().mT.stride())
+        of_rows = ops.empty(result.mT.shape, dtype=out.dtype, device="meta")
+        out.resize_(result.shape).as_strided_(result.shape, of_rows.mT.stride())
     return into(out, result.mT.contiguous().mT if out is None else result)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
+import torch  # noqa: E402
 
 import shunt  # noqa: E402
 from shunt.nn.utils import rnn  # noqa: E402

@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
+import torch  # noqa: E402
 
 import shunt  # noqa: E402
 from shunt import nn  # noqa: E402

@@ -1,5 +1,6 @@
 """save and load: files of Shunt's, of PyTorch's and of NumPy's; what a hostile file can do."""
 
+import errno
 import io
 import pickle
 import zipfile
@@ -214,11 +215,20 @@ def test_damaged_files(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(RuntimeError, match="no archive"):
         shunt.load(path)
-    with pytest.raises(FileNotFoundError, match="there is no file"):
-        shunt.load(tmp_path / "missing.pt")
+    for name in ("missing.pt", "missing.safetensors"):
+        with pytest.raises(FileNotFoundError, match="there is no such file") as caught:
+            shunt.load(tmp_path / name)
+        assert caught.value.errno == errno.ENOENT and caught.value.filename == str(tmp_path / name)
     for data in (b"", b"(", pickle.dumps([1, 2, 3])[:-2]):
         with pytest.raises((RuntimeError, shunt.serialization.UnpicklingError)):
             shunt.load(archive_of(data))
+
+
+@pytest.mark.parametrize("key", [b"K\x01" + b"\x85" * 1_000_000, b"K\x01" + b"2\x86" * 100])
+def test_tuples_that_python_could_not_hash(key):
+    with pytest.raises(shunt.serialization.UnpicklingError, match="nested too deep"):
+        shunt.load(archive_of(b"}" + key + b"K\x01s."))
+    assert shunt.load(archive_of(b"}K\x01" + b"\x85" * 100 + b"K\x01s."))
 
 
 def test_settings_that_are_refused(tmp_path):

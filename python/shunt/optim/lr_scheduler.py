@@ -230,3 +230,18 @@ class ReduceLROnPlateau:
     get_last_lr = LRScheduler.get_last_lr
     state_dict = LRScheduler.state_dict
     load_state_dict = LRScheduler.load_state_dict
+
+
+from shunt.optim._schedules import (  # noqa: E402  they are derived from LRScheduler
+    ChainedScheduler,
+    CosineAnnealingWarmRestarts,
+    CyclicLR,
+    MultiplicativeLR,
+    OneCycleLR,
+    PolynomialLR,
+    SequentialLR,
+)
+
+__all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler",
+           "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR",
+           "StepLR"]

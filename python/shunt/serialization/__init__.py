@@ -1,5 +1,6 @@
 """save and load: tensors, and nests of them, in files that other programs read."""
 
+import errno
 import os
 
 from shunt import _C
@@ -20,19 +21,21 @@ def save(obj, f, *, metadata=None):
     """Writes tensors to a file.
 
     Args:
-        obj: what is saved. For names that end in .safetensors or .npz a dictionary of tensors by str; else any nest of dict, list,
-            tuple, set, str, numbers, None, dtypes, Sizes, devices and tensors, such as a state_dict or a dictionary of several.
-            Objects of other classes, such as modules, are written as pickle writes them; load() refuses them by default.
+        obj: what is saved. For names that end in .safetensors or .npz a dictionary of tensors by str; else any nest of
+            dict, list, tuple, set, str, numbers, None, dtypes, Sizes, devices and tensors, such as a state_dict or a
+            dictionary of several. Objects of other classes, such as modules, are written as pickle writes them; load()
+            refuses them by default.
         f: a path, or a binary file that is open for writing. All names but those two, and open files, become archives
             that torch.load reads.
         metadata: texts by str, in .safetensors only.
-    Raises TypeError for what can't be saved, and RuntimeError where the file can't be written; an existing file is as it
-    was then.
+    Raises TypeError for what can't be saved (in archives one that is a pickle.PicklingError, too), and RuntimeError
+    where the file can't be written; an existing file is as it was then.
     """
     path = _path_of(f)
     if path is not None and path.endswith(_BY_NAME):
         if not isinstance(obj, dict):
-            raise TypeError(f"save(): a {os.path.splitext(path)[1]} file holds a dict of tensors by name, not {type(obj).__name__}")
+            raise TypeError(f"save(): a {os.path.splitext(path)[1]} file holds a dict of tensors by name, not "
+                            f"{type(obj).__name__}")
         _C._save_file(dict(obj), path, metadata or {})
         return
     if metadata:
@@ -53,12 +56,13 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     Raises FileNotFoundError, UnpicklingError for what isn't allowed in a file, and RuntimeError for a damaged one.
     """
     if map_location is not None and str(map_location) != "cpu":
-        raise NotImplementedError(f"load(): map_location={map_location!r} is not supported; tensors are loaded on the CPU")
+        raise NotImplementedError(f"load(): map_location={map_location!r} is not supported; tensors are loaded on the "
+                                  "CPU")
     if pickle_module is not None:
         raise NotImplementedError("load(): files are read by one unpickler; pickle_module has to be None")
     path = _path_of(f)
     if path is not None and path.endswith(_BY_NAME):
         if not os.path.exists(path):
-            raise FileNotFoundError(f"load(): there is no file {path}")
+            raise FileNotFoundError(errno.ENOENT, "load(): there is no such file", path)
         return _C._load_file(path)
     return load_archive(f if path is None else path, trusted=weights_only is False)

@@ -70,7 +70,8 @@ class _Pickler(pickle._Pickler):
         kind = _named("torch", STORAGE_OF[tensor.dtype])
         identity = ("storage", kind, number, "cpu", storage.nbytes() // tensor.itemsize)
         return (_named("torch._utils", "_rebuild_tensor_v2"),
-                (_Storage(identity), tensor.storage_offset(), tuple(tensor.size()), tensor.stride(), requires_grad, OrderedDict()))
+                (_Storage(identity), tensor.storage_offset(), tuple(tensor.size()), tensor.stride(), requires_grad,
+                 OrderedDict()))
 
 
 _globals = {}

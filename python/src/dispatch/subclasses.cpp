@@ -36,8 +36,8 @@ class PythonClass final : public KernelClass {
   ~PythonClass() override {
     if (!isInterpreterAlive()) return;
     const Gil gil;
-    Py_DECREF(reinterpret_cast<PyObject*>(type_));
-    Py_DECREF(attributes_);
+    drop(reinterpret_cast<PyObject*>(type_));
+    drop(attributes_);
   }
   PythonClass(const PythonClass&) = delete;
   PythonClass& operator=(const PythonClass&) = delete;

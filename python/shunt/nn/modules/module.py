@@ -1,5 +1,6 @@
 """Module: a tree of parameters, buffers and further modules, with a forward function."""
 
+from shunt import _C
 from shunt._tensor import Tensor
 from shunt.nn.modules._hooks import HookTable, call_with_hooks
 from shunt.nn.modules._state import StateMixin
@@ -32,6 +33,10 @@ class Module(StateMixin):
         object.__setattr__(self, "training", True)
         object.__setattr__(self, "_non_persistent_buffers_set", set())
         object.__setattr__(self, "_hooks", None)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        _C._look_up_in_tables(cls)
 
     def forward(self, *args):
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
@@ -71,12 +76,8 @@ class Module(StateMixin):
             object.__setattr__(self, name, value)
 
     def __getattr__(self, name):
+        # For super().__getattr__(name): Python itself finds parameters by _look_up_in_tables(), below.
         tables = self.__dict__
-        # Parameters first, and without looking twice: this is a good part of a small layer's call.
-        try:
-            return tables["_parameters"][name]
-        except KeyError:
-            pass
         for table in _TABLES:
             if table in tables and name in tables[table]:
                 return tables[table][name]
@@ -410,6 +411,9 @@ class Module(StateMixin):
 
     def _replicate_for_data_parallel(self):
         raise NotImplementedError("Shunt has no data parallelism over devices")
+
+
+_C._look_up_in_tables(Module)
 
 
 def _type_name(value):
