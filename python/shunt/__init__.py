@@ -36,8 +36,8 @@ newaxis = None
 
 # What programs may take as shunt.<name> without an import of its own, and few use: modules, and names with their modules.
 _MODULES = frozenset(("_subclasses", "accelerator", "amp", "array_api", "backends", "cuda", "distributions", "func", "jit", "library",
-                      "linalg", "multiprocessing", "nn", "optim", "overrides", "random", "serialization", "special", "testing", "utils",
-                      "version"))
+                      "linalg", "multiprocessing", "nn", "onnx", "optim", "overrides", "random", "serialization", "special", "testing",
+                      "utils", "version"))
 _NAMES = {
     "load": "shunt.serialization",
     "ops": "shunt._ops",
@@ -60,7 +60,8 @@ _NAMES = {
 # Checkers of types take it for true, and so find misspelt names.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shunt import _subclasses, accelerator, amp, array_api, cuda, func, jit, library, nn, optim, overrides, serialization, utils
+    from shunt import _subclasses, accelerator, amp, array_api, cuda, func, jit, library, nn, onnx, optim, overrides
+    from shunt import serialization, utils
     from shunt._ops import ops
     from shunt.amp.autocast_mode import (autocast, get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype,
                                          is_autocast_cpu_enabled, is_autocast_enabled, set_autocast_dtype)

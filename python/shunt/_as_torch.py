@@ -8,6 +8,18 @@ import types
 #: What was asked for and isn't there: dotted names, in order, each once.
 missing = {}
 
+# PyTorch's modules that are parts of others here.
+_ELSEWHERE = {
+    "torch.nn.modules.batchnorm": "shunt.nn.modules.normalization",
+    "torch.nn.modules.channelshuffle": "shunt.nn.modules.images",
+    "torch.nn.modules.flatten": "shunt.nn.modules.linear",
+    "torch.nn.modules.fold": "shunt.nn.modules.images",
+    "torch.nn.modules.instancenorm": "shunt.nn.modules.normalization",
+    "torch.nn.modules.pixelshuffle": "shunt.nn.modules.images",
+    "torch.nn.modules.sparse": "shunt.nn.modules.embedding",
+    "torch.nn.modules.upsampling": "shunt.nn.modules.images",
+}
+
 # The PyTorch whose names and semantics Shunt has.
 _TORCH_VERSION = "2.13.0"
 
@@ -15,6 +27,11 @@ _TORCH_VERSION = "2.13.0"
 def _note(name):
     if not name.rpartition(".")[2].startswith("__"):
         missing.setdefault(name)
+
+
+def shunts_name(name):
+    """The name of Shunt's module for one of PyTorch's."""
+    return _ELSEWHERE.get(name) or "shunt" + name[len("torch"):]
 
 
 def _answers(name, shunts, cache):
@@ -77,7 +94,7 @@ class _Finder:
         if name.partition(".")[0] != "torch":
             return None
         try:
-            importlib.import_module("shunt" + name[len("torch"):])
+            importlib.import_module(shunts_name(name))
         except ModuleNotFoundError as error:
             if error.name is None or error.name.partition(".")[0] != "shunt":
                 raise
@@ -91,7 +108,7 @@ class _Finder:
         return ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec):
-        shunts = sys.modules["shunt" + spec.name[len("torch"):]]
+        shunts = sys.modules[shunts_name(spec.name)]
         module = _Module(spec.name, shunts)
         if spec.name == "torch":
             module.__dict__["__version__"] = _TORCH_VERSION

@@ -96,10 +96,10 @@ def test_a_program_as_an_argument_and_as_input():
 
 
 def test_what_cant_be_imported_is_said_to_be_shunts_lack():
-    result = by_text("-c", "import importlib.util, torch\nprint(importlib.util.find_spec('torch.onnx'))\nfrom torch.onnx import export")
+    result = by_text("-c", "import importlib.util, torch\nprint(importlib.util.find_spec('torch.fx'))\nfrom torch.fx import Graph")
     assert result.stdout == "None\n"
-    assert "ModuleNotFoundError: No module named 'torch.onnx': `import torch` is answered by Shunt here" in result.stderr
-    assert "doesn't have: torch.onnx\n" in result.stderr
+    assert "ModuleNotFoundError: No module named 'torch.fx': `import torch` is answered by Shunt here" in result.stderr
+    assert "doesn't have: torch.fx\n" in result.stderr
     result = by_text("-c", "from torch.nn import NoSuchModule")
     assert "ImportError: cannot import name 'NoSuchModule' from 'torch.nn' (" in result.stderr and "shunt" in result.stderr
 
