@@ -66,3 +66,28 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     if axis == ():
         return x.abs() if ord != 0 else (x != 0).to(x.dtype)
     return shunt.linalg.vector_norm(x, ord, axis, keepdims)
+
+
+def cholesky(x, /, *, upper=False):
+    """L with L @ L.mT = x of positive definite matrices, or the transposed. LinAlgError for others."""
+    return shunt.linalg.cholesky(x, upper=upper)
+
+
+def det(x, /):
+    """The determinants of matrices."""
+    return shunt.linalg.det(x)
+
+
+def inv(x, /):
+    """The inverses of matrices. LinAlgError for singular ones."""
+    return shunt.linalg.inv(x)
+
+
+def slogdet(x, /):
+    """The signs of the determinants of matrices, and the logarithms of their sizes."""
+    return shunt.linalg.slogdet(x)
+
+
+def solve(x1, x2, /):
+    """y with x1 @ y = x2. LinAlgError for singular matrices."""
+    return shunt.linalg.solve(*promoted("solve", x1, x2))

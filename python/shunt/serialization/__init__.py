@@ -4,10 +4,11 @@ import errno
 import os
 
 from shunt import _C
+from shunt.serialization._allowed import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from shunt.serialization._reader import UnpicklingError, load_archive
 from shunt.serialization._writer import save_archive
 
-__all__ = ["UnpicklingError", "load", "save"]
+__all__ = ["UnpicklingError", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
 
 _BY_NAME = (".safetensors", ".npz")
 
@@ -22,7 +23,8 @@ def save(obj, f, *, metadata=None):
     Args:
         obj: what is saved. For names that end in .safetensors or .npz a dictionary of tensors by str; else any nest of
             dict, list, tuple, set, str, numbers, None, dtypes, Sizes, devices and tensors, such as a state_dict or a
-            dictionary of several.
+            dictionary of several. Objects of other classes, such as modules, are written as pickle writes them; load()
+            refuses them by default.
         f: a path, or a binary file that is open for writing. All names but those two, and open files, become archives
             that torch.load reads.
         metadata: texts by str, in .safetensors only.
@@ -41,23 +43,26 @@ def save(obj, f, *, metadata=None):
     save_archive(obj, f if path is None else path)
 
 
-def load(f, map_location=None, *, weights_only=True, mmap=None):
+def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None):
     """Reads a file that save(), safetensors, NumPy (.npz) or torch.save has written. Tensors are on the CPU.
 
     Args:
         f: a path, or a binary file that is open for reading.
         map_location: None or the CPU.
-        weights_only: has to be True. Nothing that a file names is run; classes and functions of programs are refused.
+        pickle_module: None.
+        weights_only: whether classes and functions that the file names are refused, except those that add_safe_globals()
+            was given. With False they are imported and run, so that a file can do whatever it likes: only for files that
+            you trust.
     Raises FileNotFoundError, UnpicklingError for what isn't allowed in a file, and RuntimeError for a damaged one.
     """
-    if not weights_only:
-        raise NotImplementedError("load(): weights_only=False would run code of the file, and is not supported")
     if map_location is not None and str(map_location) != "cpu":
         raise NotImplementedError(f"load(): map_location={map_location!r} is not supported; tensors are loaded on the "
                                   "CPU")
+    if pickle_module is not None:
+        raise NotImplementedError("load(): files are read by one unpickler; pickle_module has to be None")
     path = _path_of(f)
     if path is not None and path.endswith(_BY_NAME):
         if not os.path.exists(path):
             raise FileNotFoundError(errno.ENOENT, "load(): there is no such file", path)
         return _C._load_file(path)
-    return load_archive(f if path is None else path)
+    return load_archive(f if path is None else path, trusted=weights_only is False)

@@ -1,4 +1,4 @@
-"""Reads archives that torch.save has written, without running anything that they name."""
+"""Reads archives that torch.save has written, without running anything that they name unless the program allowed it."""
 
 import errno
 import pickle
@@ -7,6 +7,7 @@ import zipfile
 from collections import OrderedDict
 
 from shunt import _C
+from shunt.serialization import _allowed
 from shunt.serialization._names import DTYPES, STORAGES
 
 UnpicklingError = pickle.UnpicklingError
@@ -57,7 +58,8 @@ _ALLOWED = {
 
 def _refuse(name):
     raise UnpicklingError(f"load(): the file asks for {name}, and only tensors, numbers, texts and containers of them "
-                          "are allowed")
+                          "are allowed. shunt.serialization.add_safe_globals([...]) allows classes and functions that you "
+                          "trust.")
 
 
 #: How deep tuples may be nested, and how many tuples one may lead to, counted each time. Python hashes tuples, as keys
@@ -67,12 +69,16 @@ _MAX_DEPTH, _MAX_NESTED = 1000, 10**7
 
 class _Unpickler(pickle._Unpickler):
     """The unpickler that is written in Python, whose opcodes can be limited. A state, by which a file could change
-    what other files get, is for ordered dictionaries alone: a state_dict has its versions there."""
+    what other files get, is for ordered dictionaries alone, as a state_dict has its versions there, and for classes
+    that were allowed."""
 
     dispatch = dict(pickle._Unpickler.dispatch)
 
     def load_build(self):
         state, target = self.stack[-1], self.stack[-2]
+        if _allowed.is_allowed_class(type(target)):
+            super().load_build()
+            return
         if type(target) is not OrderedDict or not isinstance(state, dict):
             _refuse(f"a state for an object of class {type(target).__name__}")
         self.stack.pop()
@@ -106,7 +112,7 @@ class _Unpickler(pickle._Unpickler):
         self._archive, self._prefix, self._storages = archive, prefix, {}
 
     def find_class(self, module, name):
-        found = _ALLOWED.get((module, name))
+        found = _ALLOWED.get((module, name)) or _allowed.allowed(module, name)
         return _refuse(f"{module}.{name}") if found is None else found
 
     def persistent_load(self, identity):
@@ -132,8 +138,18 @@ class _Unpickler(pickle._Unpickler):
         return frombuffer(data, dtype=_C.uint8) if data else empty(0, dtype=_C.uint8)
 
 
-def load_archive(f):
-    """The object in the archive at a path, or in an open file."""
+class _TrustingUnpickler(_Unpickler):
+    """For files that are trusted: imports and runs what they name."""
+
+    dispatch = {**_Unpickler.dispatch, pickle.BUILD[0]: pickle._Unpickler.load_build}
+
+    def find_class(self, module, name):
+        found = _ALLOWED.get((module, name))
+        return _allowed.imported(module, name) if found is None else found
+
+
+def load_archive(f, trusted=False):
+    """The object in the archive at a path, or in an open file. `trusted`: whether what it names is imported and run."""
     name = f if isinstance(f, str) else "the file"
     try:
         archive = zipfile.ZipFile(f)
@@ -155,7 +171,7 @@ def load_archive(f):
             if archive.getinfo(places[0]).compress_type != zipfile.ZIP_STORED:
                 raise RuntimeError(f"load(): {name}'s data.pkl is compressed, as torch.save writes none")
             with archive.open(places[0]) as data:
-                return _Unpickler(data, archive, prefix).load()
+                return (_TrustingUnpickler if trusted else _Unpickler)(data, archive, prefix).load()
         except (UnpicklingError, RuntimeError, MemoryError):
             raise
         except Exception as error:  # what a damaged pickle may end in is not one kind

@@ -42,6 +42,21 @@ from shunt.nn.functional.activations import (
     threshold,
     threshold_,
 )
+from shunt.nn.functional.adaptive_pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool1d_with_indices,
+    adaptive_max_pool2d,
+    adaptive_max_pool2d_with_indices,
+    adaptive_max_pool3d,
+    adaptive_max_pool3d_with_indices,
+    fractional_max_pool2d,
+    fractional_max_pool2d_with_indices,
+    fractional_max_pool3d,
+    fractional_max_pool3d_with_indices,
+)
 from shunt.nn.functional.alignment import ctc_loss
 from shunt.nn.functional.attention import scaled_dot_product_attention
 from shunt.nn.functional.convolution import (
@@ -91,31 +106,7 @@ from shunt.nn.functional.losses import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from shunt.nn.functional.normalization import (
-    batch_norm,
-    group_norm,
-    instance_norm,
-    layer_norm,
-    local_response_norm,
-    rms_norm,
-)
-from shunt.nn.functional.padding import pad
-from shunt.nn.functional.pooling import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    adaptive_max_pool1d,
-    adaptive_max_pool1d_with_indices,
-    adaptive_max_pool2d,
-    adaptive_max_pool2d_with_indices,
-    adaptive_max_pool3d,
-    adaptive_max_pool3d_with_indices,
-    avg_pool1d,
-    avg_pool2d,
-    avg_pool3d,
-    lp_pool1d,
-    lp_pool2d,
-    lp_pool3d,
+from shunt.nn.functional.max_pooling import (
     max_pool1d,
     max_pool1d_with_indices,
     max_pool2d,
@@ -126,6 +117,16 @@ from shunt.nn.functional.pooling import (
     max_unpool2d,
     max_unpool3d,
 )
+from shunt.nn.functional.normalization import (
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    local_response_norm,
+    rms_norm,
+)
+from shunt.nn.functional.padding import pad
+from shunt.nn.functional.pooling import avg_pool1d, avg_pool2d, avg_pool3d, lp_pool1d, lp_pool2d, lp_pool3d
 from shunt.nn.functional.sampling import affine_grid, grid_sample
 
 __all__ = [name for name in dir() if not name.startswith("_") and callable(globals()[name])]

@@ -225,7 +225,7 @@ def interpolate(
         raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {_MODES[mode] + 2}D input")
     sizes, factors = _output_sizes(input, size, scale_factor, recompute_scale_factor, dims)
     if mode == "area":
-        from shunt.nn.functional import pooling
+        from shunt.nn.functional import adaptive_pooling as pooling
 
         return (pooling.adaptive_avg_pool1d, pooling.adaptive_avg_pool2d, pooling.adaptive_avg_pool3d)[dims - 1](
             input, tuple(sizes)

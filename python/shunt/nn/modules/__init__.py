@@ -46,6 +46,21 @@ from shunt.nn.modules.images import (
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
 )
+from shunt.nn.modules.lazy import (
+    LazyBatchNorm1d,
+    LazyBatchNorm2d,
+    LazyBatchNorm3d,
+    LazyConv1d,
+    LazyConv2d,
+    LazyConv3d,
+    LazyConvTranspose1d,
+    LazyConvTranspose2d,
+    LazyConvTranspose3d,
+    LazyInstanceNorm1d,
+    LazyInstanceNorm2d,
+    LazyInstanceNorm3d,
+    LazyLinear,
+)
 from shunt.nn.modules.linear import Bilinear, Flatten, Identity, Linear, Unflatten
 from shunt.nn.modules.loss import (
     BCELoss,
@@ -58,6 +73,7 @@ from shunt.nn.modules.loss import (
     HuberLoss,
     KLDivLoss,
     L1Loss,
+    LinearCrossEntropyLoss,
     MarginRankingLoss,
     MSELoss,
     MultiLabelMarginLoss,
@@ -110,6 +126,8 @@ from shunt.nn.modules.pooling import (
     AvgPool1d,
     AvgPool2d,
     AvgPool3d,
+    FractionalMaxPool2d,
+    FractionalMaxPool3d,
     LPPool1d,
     LPPool2d,
     LPPool3d,

@@ -3,6 +3,7 @@
 from shunt import _operators
 from shunt.nn import functional as F
 from shunt.nn import init
+from shunt.nn.modules.attention import MultiheadAttention  # noqa: F401  PyTorch has it here
 from shunt.nn.modules._settings import Configured, configured
 from shunt.nn.modules.module import Module
 from shunt.nn.parameter import Parameter

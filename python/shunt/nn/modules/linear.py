@@ -48,6 +48,10 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
+# The class that PyTorch's MultiheadAttention has for out_proj.
+NonDynamicallyQuantizableLinear = Linear
+
+
 class Bilinear(Module):
     """y[k] = x1^T A[k] x2 + b[k]. Inputs (*, in1_features) and (*, in2_features), output (*, out_features).
 

@@ -1,8 +1,11 @@
 """Losses: a module for each of nn.functional's."""
 
+import math
+
 from shunt.nn import functional as F
 from shunt.nn.functional._common import reduction_of
 from shunt.nn.modules._settings import bound, signature_of
+from shunt.nn.modules.linear import Linear
 from shunt.nn.modules.module import Module
 
 _NAMES_OF_REDUCTIONS = ("none", "mean", "sum")
@@ -250,3 +253,63 @@ CTCLoss = _loss(
     blank=0,
     zero_infinity=False,
 )
+
+
+class LinearCrossEntropyLoss(Module):
+    """CrossEntropyLoss of a linear layer's results. Input (N, in_features) or (in_features), targets (N,
+    *out_features) or,
+    probabilities, (N, num_classes, *out_features).
+
+    The layer is `linear`, of num_classes times the product of out_features. `options` choose how PyTorch computes it in
+    parts, and change nothing here.
+    """
+
+    def __init__(
+        self,
+        in_features,
+        num_classes,
+        *,
+        out_features=(),
+        bias=False,
+        device=None,
+        dtype=None,
+        reduction="mean",
+        weight=None,
+        ignore_index=None,
+        label_smoothing=0.0,
+        options=None,
+    ):
+        super().__init__()
+        self.in_features, self.num_classes, self.out_features = in_features, num_classes, tuple(out_features)
+        self.linear = Linear(in_features, num_classes * math.prod(self.out_features), bias, device, dtype)
+        self.register_buffer("weight", weight)
+        self.reduction, self.ignore_index, self.label_smoothing, self.options = (
+            reduction,
+            ignore_index,
+            label_smoothing,
+            options,
+        )
+
+    def forward(self, input, target):
+        weight, bias = self.linear.weight, self.linear.bias
+        if self.out_features:
+            weight = weight.reshape((self.num_classes, *self.out_features, self.in_features))
+            bias = None if bias is None else bias.reshape((self.num_classes, *self.out_features))
+        return F.linear_cross_entropy(
+            input,
+            weight,
+            target,
+            linear_bias=bias,
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
+
+    def extra_repr(self):
+        return (
+            f"in_features={self.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
+            f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
+        )

@@ -26,8 +26,10 @@ class Module(StateMixin):
 
     def __init__(self, *args, **kwargs):
         if args or kwargs:
-            raise TypeError(f"{type(self).__name__}.__init__() takes no arguments where Module.__init__ is called, got "
-                            f"{len(args) + len(kwargs)}")
+            raise TypeError(
+                f"{type(self).__name__}.__init__() takes no arguments where Module.__init__ is called, got "
+                f"{len(args) + len(kwargs)}"
+            )
         for name in (*_TABLES,):
             object.__setattr__(self, name, {})
         object.__setattr__(self, "training", True)
@@ -62,15 +64,21 @@ class Module(StateMixin):
             self.register_buffer(name, value, getattr(value, "persistent", True))
         elif name in tables.get("_parameters", ()):
             if value is not None:
-                raise TypeError(f"cannot assign '{_type_name(value)}' as parameter '{name}' (shunt.nn.Parameter or None expected)")
+                raise TypeError(
+                    f"cannot assign '{_type_name(value)}' as parameter '{name}' (shunt.nn.Parameter or None expected)"
+                )
             tables["_parameters"][name] = None
         elif name in tables.get("_modules", ()):
             if value is not None:
-                raise TypeError(f"cannot assign '{_type_name(value)}' as child module '{name}' (shunt.nn.Module or None expected)")
+                raise TypeError(
+                    f"cannot assign '{_type_name(value)}' as child module '{name}' (shunt.nn.Module or None expected)"
+                )
             tables["_modules"][name] = None
         elif name in tables.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(f"cannot assign '{_type_name(value)}' object to buffer '{name}' (shunt.Tensor or None required)")
+                raise TypeError(
+                    f"cannot assign '{_type_name(value)}' object to buffer '{name}' (shunt.Tensor or None required)"
+                )
             tables["_buffers"][name] = value
         else:
             object.__setattr__(self, name, value)
@@ -122,10 +130,17 @@ class Module(StateMixin):
             self._forget(name)
         self._check_name(name, "parameter", "_parameters")
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign '{_type_name(param)}' object to parameter '{name}' (shunt.nn.Parameter or None required)")
+            raise TypeError(
+                f"cannot assign '{_type_name(param)}' object to parameter '{name}' (shunt.nn.Parameter "
+                "or None required)"
+            )
         if param is not None and param.grad_fn is not None:
-            raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
-                             "To express a parameter as a function of another Tensor, compute the value in the forward() method.")
+            raise ValueError(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
+                "explicitly. "
+                "To express a parameter as a function of another Tensor, compute the value in the "
+                "forward() method."
+            )
         self._parameters[name] = param
 
     def register_buffer(self, name, tensor, persistent=True):
@@ -134,7 +149,9 @@ class Module(StateMixin):
             self._forget(name)
         self._check_name(name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' (shunt.Tensor or None required)")
+            raise TypeError(
+                f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' (shunt.Tensor or None required)"
+            )
         self._buffers[name] = tensor
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
@@ -162,8 +179,11 @@ class Module(StateMixin):
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if name not in getattr(module, table):
-            raise AttributeError(f"`{name}` is not an nn.{kind}" if hasattr(module, name)
-                                 else f"{type(module).__name__} has no attribute `{name}`")
+            raise AttributeError(
+                f"`{name}` is not an nn.{kind}"
+                if hasattr(module, name)
+                else f"{type(module).__name__} has no attribute `{name}`"
+            )
         return getattr(module, table)[name]
 
     def get_parameter(self, target):
@@ -299,10 +319,12 @@ class Module(StateMixin):
         return self
 
     def to(self, *args, **kwargs):
-        """Converts parameters and buffers: to(device), to(dtype), to(tensor), to(device, dtype). dtypes change only those
+        """Converts parameters and buffers: to(device), to(dtype), to(tensor), to(device, dtype). dtypes change only
+        those
         of floating point."""
         from shunt import device as device_type
         from shunt import dtype as dtype_type
+
         device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
         kwargs.pop("memory_format", None)
         for argument in args:
@@ -355,11 +377,13 @@ class Module(StateMixin):
     def to_empty(self, *, device, recurse=True):
         """Parameters and buffers on another device, without their values."""
         from shunt import empty_like
+
         return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
 
     def compile(self, *args, **kwargs):
         """Compiles this module's forward function, in place."""
         from shunt import compile
+
         object.__setattr__(self, "forward", compile(self.forward, *args, **kwargs))
 
     # Hooks.

@@ -115,6 +115,27 @@ class _LPPool(Module):
         )
 
 
+class _FractionalMaxPool(Module):
+    _dims = None
+
+    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+        super().__init__()
+        self.kernel_size, self.return_indices = _spread(kernel_size, self._dims), return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else _spread(output_size, self._dims)
+        self.output_ratio = None if output_ratio is None else _spread(output_ratio, self._dims)
+        if (output_size is None) == (output_ratio is None):
+            raise ValueError(f"{type(self).__name__} requires specifying either an output size, or a pooling ratio")
+        if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input):
+        pool = F.fractional_max_pool2d if self._dims == 2 else F.fractional_max_pool3d
+        return pool(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+        )
+
+
 class _AdaptiveAvgPool(Module):
     _dims = None
 
@@ -173,4 +194,10 @@ AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = _pools(
 )
 AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = _pools(
     "AdaptiveMaxPool", _AdaptiveMaxPool, "The largest element of as many windows as give output_size."
+)
+FractionalMaxPool2d, FractionalMaxPool3d = _pools(
+    "FractionalMaxPool",
+    _FractionalMaxPool,
+    "The largest element of windows at pseudo-random places (Graham 2014).",
+    (2, 3),
 )

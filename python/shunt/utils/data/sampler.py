@@ -43,7 +43,9 @@ class RandomSampler(Sampler):
         from shunt import randint, randperm
         n = len(self.data_source)
         if self.replacement:
-            yield from randint(n, (self.num_samples,), generator=self.generator).tolist()
+            # Some at a time: programs ask for more than they take, by 10^10 for "without end".
+            for start in range(0, self.num_samples, 32):
+                yield from randint(n, (min(32, self.num_samples - start),), generator=self.generator).tolist()
             return
         left = self.num_samples
         while left > 0:

@@ -68,9 +68,9 @@ def _like(function):
     return like
 
 
-def _randint(low, high=None, size=None, *, generator=None, dtype=None, **options):
+def _randint(low=0, high=None, size=None, *, generator=None, dtype=None, **options):
     if not isinstance(high, int):  # randint(high, size)
-        low, high, size = 0, low if high is None else low, size if high is None else high
+        low, high, size = 0, low, size if high is None else high
     return _tensor(_numbers.randint(low, high, tuple(size)), dtype or torch.int64, **options)
 
 
@@ -112,6 +112,11 @@ torch.randn_like, torch.rand_like = _like(_randn), _like(_rand)
 torch.multinomial = _multinomial
 F.dropout = _dropout
 F.scaled_dot_product_attention = _attention
+
+# What programs save of NumPy's they load by default, as PyTorch did before 2.6.
+torch.serialization.add_safe_globals([
+    (numpy.array(0).__reduce__()[0], "numpy._core.multiarray._reconstruct"), numpy.ndarray, numpy.dtype,
+    type(numpy.dtype("float64"))])
 
 if __name__ == "__main__":
     sys.argv = sys.argv[1:]
