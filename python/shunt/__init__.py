@@ -41,6 +41,7 @@ _MODULES = frozenset(("_subclasses", "accelerator", "amp", "array_api", "backend
 _NAMES = {
     "load": "shunt.serialization",
     "ops": "shunt._ops",
+    "pdist": "shunt.nn.functional",
     "vmap": "shunt.func",
     "save": "shunt.serialization",
     "stats": "shunt.jit",
