@@ -10,11 +10,9 @@ missing = {}
 
 # PyTorch's modules that are parts of others here.
 _ELSEWHERE = {
-    "torch.nn.modules.batchnorm": "shunt.nn.modules.normalization",
     "torch.nn.modules.channelshuffle": "shunt.nn.modules.images",
     "torch.nn.modules.flatten": "shunt.nn.modules.linear",
     "torch.nn.modules.fold": "shunt.nn.modules.images",
-    "torch.nn.modules.instancenorm": "shunt.nn.modules.normalization",
     "torch.nn.modules.pixelshuffle": "shunt.nn.modules.images",
     "torch.nn.modules.sparse": "shunt.nn.modules.embedding",
     "torch.nn.modules.upsampling": "shunt.nn.modules.images",

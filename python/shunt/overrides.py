@@ -8,7 +8,6 @@
 """
 
 import functools
-import warnings
 
 from shunt import _C
 from shunt._C import _has_torch_function_unary as has_torch_function_unary
@@ -66,7 +65,7 @@ class TorchFunctionMode:
     @classmethod
     def push(cls, *args, **kwargs):
         """As cls(*args, **kwargs). Deprecated."""
-        warnings.warn("`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`")
+        _C._warn("`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`")
         return cls(*args, **kwargs)
 
 

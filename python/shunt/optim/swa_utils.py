@@ -109,7 +109,7 @@ class AveragedModel(Module):
 
 def update_bn(loader, model, device=None):
     """Computes the running means and variances of batch normalization anew, from the batches of `loader`."""
-    from shunt.nn.modules.normalization import _BatchNorm
+    from shunt.nn.modules.batchnorm import _BatchNorm
 
     layers = [m for m in model.modules() if isinstance(m, _BatchNorm)]
     if not layers:

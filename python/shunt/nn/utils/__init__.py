@@ -1,8 +1,8 @@
 """What training does to gradients and parameters."""
 
 from shunt.nn.utils import parametrizations, parametrize, rnn
-from shunt.nn.utils._clip import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
-from shunt.nn.utils._vector import parameters_to_vector, vector_to_parameters
+from shunt.nn.utils.clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
+from shunt.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
 from shunt.nn.utils._weights import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 
 __all__ = [
