@@ -100,8 +100,8 @@ class _Finder:
             # importlib.util.find_spec() asks whether it is there; an import fails, and should say of what.
             if sys._getframe(1).f_back.f_code.co_name != "_find_and_load_unlocked":
                 return None
-            raise ModuleNotFoundError(f"No module named '{name}': `import torch` is answered by Shunt here, which doesn't have it",
-                                      name=name) from None
+            raise ModuleNotFoundError(f"No module named '{name}': `import torch` is answered by Shunt here, which "
+                                      "doesn't have it", name=name) from None
         from importlib.machinery import ModuleSpec
         return ModuleSpec(name, self, is_package=True)
 

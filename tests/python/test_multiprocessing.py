@@ -36,7 +36,9 @@ def test_spawn_runs_a_function_in_processes():
 
 def test_a_failure_ends_the_others():
     started = time.monotonic()
-    with pytest.raises(mp.ProcessRaisedException, match="(?s)Process 1 terminated with the following error.*no such rank") as caught:
+    with pytest.raises(
+        mp.ProcessRaisedException, match="(?s)Process 1 terminated with the following error.*no such rank"
+    ) as caught:
         mp.start_processes(_fail, nprocs=2, start_method="fork")
     assert caught.value.error_index == 1 and time.monotonic() - started < 50
 
