@@ -147,3 +147,17 @@ def test_errors(call, error, part):
     with pytest.raises(error) as caught:
         call()
     assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [F.binary_cross_entropy, lambda x, y: F.gaussian_nll_loss(x, y, y)],
+    ids=["binary_cross_entropy", "gaussian_nll_loss"],
+)
+def test_losses_that_look_at_values_are_recorded(loss):
+    x, y = shunt.linspace(0.1, 0.9, 5), shunt.linspace(0.2, 0.6, 5)
+    f = shunt.compile(loss)
+    assert all(f(x, y).item() == loss(x, y).item() for _ in range(5))
+    assert " 0 calls ran a graph" not in str(f.explain())
+    with pytest.raises((RuntimeError, ValueError)):
+        loss(x + 1, y - 1)
