@@ -1,10 +1,9 @@
 """Factors of matrices and solutions of linear equations, made of operators: as many steps as the matrix has rows, in
 each of which all matrices of a batch go on together. Gradients and vmap go through the steps."""
 
-from collections import namedtuple
-
 from shunt import _C
 from shunt._composites._common import into, ops
+from shunt._composites.reductions import _named
 
 Tensor = _C.TensorBase
 
@@ -15,8 +14,8 @@ class LinAlgError(RuntimeError):
     __module__ = "shunt.linalg"
 
 
-cholesky_result = namedtuple("cholesky_ex", ("L", "info"))
-slogdet_result = namedtuple("slogdet", ("sign", "logabsdet"))
+cholesky_result = _named("linalg_cholesky_ex", "L", "info")
+slogdet_result = _named("linalg_slogdet", "sign", "logabsdet")
 
 
 def check_square(name, A):

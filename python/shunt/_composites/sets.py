@@ -1,12 +1,15 @@
 """Different values and how often they come."""
 
-from collections import namedtuple
+import functools
 
 from shunt import _C
 from shunt._composites._common import into, method, ops, wrapped
+from shunt._composites.reductions import _named, mode_result
 
-_mode = namedtuple("mode", ("values", "indices"))
-_histogram = namedtuple("histogram", ("hist", "bin_edges"))
+
+@functools.cache
+def _histogram_result():
+    return _named("histogram", "hist", "bin_edges")
 
 
 def _answers(values, inverse, counts, return_inverse, return_counts):
@@ -111,8 +114,8 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
         if not keepdim:
             values, places = values.squeeze(d), places.squeeze(d)
     if out is None:
-        return _mode(values, places)
-    return _mode(into(out[0], values), into(out[1], places))
+        return mode_result(values, places)
+    return mode_result(into(out[0], values), into(out[1], places))
 
 
 @method
@@ -176,5 +179,5 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     if density:
         hist = hist / hist.sum() / (edges[1:] - edges[:-1])
     if out is None:
-        return _histogram(hist, edges)
-    return _histogram(into(out[0], hist), into(out[1], edges))
+        return _histogram_result()(hist, edges)
+    return _histogram_result()(into(out[0], hist), into(out[1], edges))
