@@ -1,4 +1,5 @@
-"""Python's multiprocessing, with spawn(). Tensors go through queues and pipes as copies."""
+"""Python's multiprocessing, with spawn(). Tensors go through queues and pipes as copies, but for those whose memory is
+shared: Tensor.share_memory_()."""
 
 import multiprocessing as _python
 from multiprocessing import *  # noqa: F403  as torch.multiprocessing has it
