@@ -231,9 +231,9 @@ def interpolate(
             input, tuple(sizes)
         )
     # Bytes are weighted as numbers, and are bytes again after each dimension, the last one first.
-    bytes = input.dtype is uint8 and mode in _MODES
-    result = input.to(float32) if bytes else input
-    for d in reversed(range(dims)) if bytes else range(dims):
+    as_bytes = input.dtype is uint8 and mode in _MODES
+    result = input.to(float32) if as_bytes else input
+    for d in reversed(range(dims)) if as_bytes else range(dims):
         n, out, factor = input.size(d + 2), sizes[d], factors[d]
         if n == 0 or out <= 0:
             raise RuntimeError(
@@ -246,7 +246,7 @@ def interpolate(
         else:
             places = (_cubic if mode == "bicubic" else _linear)(n, out, scale, align_corners)
             result = _resample(result, d + 2, *places)
-            if bytes:
+            if as_bytes:
                 result = (result + 0.5).floor().clamp(0, 255)
     return result.to(input.dtype).contiguous(memory_format=format_of(input))
 
