@@ -3,8 +3,8 @@
     tests/run --long python --programs FOLDER
 
 FOLDER holds checkouts of pytorch/examples, karpathy/minGPT, albanD/subclass_zoo and tinygrad/tinygrad, under the
-names behind the slash. Data is drawn (text() here, stand_ins/torchvision, stand_ins/gymnasium), and random numbers are NumPy's
-in both packages (stand_ins/same_draws.py), so that what programs print can be compared number by number.
+names behind the slash. Data is drawn (text() here, stand_ins/torchvision, stand_ins/gymnasium), and random numbers are
+NumPy's in both packages (stand_ins/same_draws.py), so that what programs print can be compared number by number.
 """
 
 import importlib.util
@@ -128,8 +128,8 @@ def test_tinygrads_operators(tmp_path):
     ran = {}
     for package in ("torch", "shunt"):
         folders = [folder, str(HERE / "stand_ins"), os.environ.get("PYTHONPATH", "")]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders)), "PYTHONDONTWRITEBYTECODE": "1",
-                       "RECORDED": str(tmp_path / "results"), "CACHEDB": str(tmp_path / "cache.db"),
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders)),
+                       "PYTHONDONTWRITEBYTECODE": "1", "RECORDED": str(tmp_path / "results"), "CACHEDB": str(tmp_path / "cache.db"),
                        "CC": next(filter(shutil.which, ("clang", "clang-19")), "clang")}
         command = [sys.executable, *(["-m", "shunt"] if package == "shunt" else []), "-m", "pytest", "-p", "torch_side",
                    "-p", "no:cacheprovider", "-q", "--tb=line", "-W", "ignore", "test/backend/test_ops.py"]

@@ -52,8 +52,8 @@ def _compare(shps, torch_fxn, tinygrad_fxn=None, atol=1e-6, rtol=1e-3, grad_atol
         numpy.testing.assert_allclose(ours, theirs, err_msg=what, **tolerance)
 
 
-def _raises(self, shps, torch_fxn, tinygrad_fxn=None, expected=None, forward_only=False, exact=False, vals=None, low=-1.5,
-            high=1.5):
+def _raises(self, shps, torch_fxn, tinygrad_fxn=None, expected=None, forward_only=False, exact=False, vals=None,
+            low=-1.5, high=1.5):
     with self.assertRaises(expected):
         torch_fxn(*_inputs(low, high, shps, vals, forward_only))
 
