@@ -129,7 +129,8 @@ def test_tinygrads_operators(tmp_path):
     for package in ("torch", "shunt"):
         folders = [folder, str(HERE / "stand_ins"), os.environ.get("PYTHONPATH", "")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders)),
-                       "PYTHONDONTWRITEBYTECODE": "1", "RECORDED": str(tmp_path / "results"), "CACHEDB": str(tmp_path / "cache.db"),
+                       "PYTHONDONTWRITEBYTECODE": "1", "RECORDED": str(tmp_path / "results"),
+                       "CACHEDB": str(tmp_path / "cache.db"),
                        "CC": next(filter(shutil.which, ("clang", "clang-19")), "clang")}
         command = [sys.executable, *(["-m", "shunt"] if package == "shunt" else []), "-m", "pytest", "-p", "torch_side",
                    "-p", "no:cacheprovider", "-q", "--tb=line", "-W", "ignore", "test/backend/test_ops.py"]
