@@ -217,7 +217,7 @@ def test_a_saved_state_goes_on(name):
     assert p.tolist() == q.tolist()
 
 
-@pytest.mark.parametrize("name", ["Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta"])
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "RAdam", "Adamax", "Rprop"])
 def test_parameters_that_are_left_out_of_steps(name):
     """Each parameter counts its own steps, also where most are counted together; a saved state has as many."""
     rows = {}
