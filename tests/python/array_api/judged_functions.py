@@ -44,4 +44,4 @@ def reason_to_skip(test):
 def pytest_collection_modifyitems(items):
     for item in items:
         if what := reason_to_skip(item.nodeid):
-            item.add_marker(pytest.mark.skip(reason=f"{what}: Shunt has none"))
+            item.add_marker(pytest.mark.skip(reason=f"not judged: {what}"))
