@@ -157,8 +157,8 @@ class _AutoDispatchBelowADInplaceOrView(_AutoDispatchBelowAutograd):
 
 
 class _DisableTorchDispatch(_ExcludeDispatchKeyGuard):
-    """From its construction to its end, on this thread, classes' __torch_dispatch__ is not asked. A context manager, too,
-    which ends with the block."""
+    """From its construction to its end, on this thread, classes' __torch_dispatch__ is not asked. A context manager,
+    too, which ends with the block."""
 
     def __init__(self):
         super().__init__(DispatchKeySet("PythonKernel"))
