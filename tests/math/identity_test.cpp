@@ -66,7 +66,7 @@ TEST(Identity, UnaryFunctions) {
 
 TEST(Identity, FastTrigonometricFunctionsAreTheFullOnesInRange) {
   const Kernels& kernels = *supportedKernels().back();
-  for (const char* name : {"sin", "cos"}) {
+  for (const char* name : {"sin", "cos", "tan"}) {
     const UnaryKernel& full = kernels.find(name);
     const UnaryKernel& fast = kernels.find((std::string(name) + "Fast").c_str());
     for (float x : inputsFor<float>(fast))
@@ -80,24 +80,34 @@ TEST(Identity, FastTrigonometricFunctionsAreTheFullOnesInRange) {
   EXPECT_TRUE(math::trigInFastRange(std::numeric_limits<double>::quiet_NaN()));
 }
 
-template <class T>
-void checkPow(Binary<T> Kernels::* member) {
+/// `kernelOf`: the pair's kernel in a table.
+template <class T, class F>
+void checkPair(const char* name, F kernelOf) {
   std::vector<T> x = randomValues<T>(20'000, {3.0}, 21), y = randomValues<T>(20'000, {40.0}, 22);
   for (T a : specialValues<T>())
     for (T b : specialValues<T>()) x.push_back(a), y.push_back(b);
   std::vector<T> expected, out(x.size());
-  for (size_t i = 0; i < x.size(); ++i) expected.push_back((supportedKernels().front()->*member).one(x[i], y[i]));
+  for (size_t i = 0; i < x.size(); ++i) expected.push_back(kernelOf(*supportedKernels().front()).one(x[i], y[i]));
   for (const Kernels* kernels : supportedKernels()) {
-    (kernels->*member).loop(out.data(), x.data(), y.data(), static_cast<int64_t>(x.size()));
-    expectSame(kernels->isa, "pow", x, out, expected);
-    for (size_t i = 0; i < x.size(); ++i) out[i] = (kernels->*member).one(x[i], y[i]);
-    expectSame(kernels->isa, "pow", x, out, expected);
+    const Binary<T>& kernel = kernelOf(*kernels);
+    kernel.loop(out.data(), x.data(), y.data(), static_cast<int64_t>(x.size()));
+    expectSame(kernels->isa, name, x, out, expected);
+    for (size_t i = 0; i < x.size(); ++i) out[i] = kernel.one(x[i], y[i]);
+    expectSame(kernels->isa, name, x, out, expected);
   }
 }
 
 TEST(Identity, Pow) {
-  checkPow(&Kernels::pow_float);
-  checkPow(&Kernels::pow_double);
+  checkPair<float>("pow", [](const Kernels& k) -> const Binary<float>& { return k.pow_float; });
+  checkPair<double>("pow", [](const Kernels& k) -> const Binary<double>& { return k.pow_double; });
+}
+
+TEST(Identity, Pairs) {
+  for (size_t i = 0; i < supportedKernels().front()->pairs.size(); ++i) {
+    const char* name = supportedKernels().front()->pairs[i].name;
+    checkPair<float>(name, [i](const Kernels& k) -> const Binary<float>& { return k.pairs[i].as<float>(); });
+    checkPair<double>(name, [i](const Kernels& k) -> const Binary<double>& { return k.pairs[i].as<double>(); });
+  }
 }
 
 }  // namespace

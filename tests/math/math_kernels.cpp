@@ -21,13 +21,13 @@ template <class T, T (*kFunction)(T)>
 SHUNT_NOINLINE T one(T x) {
   return kFunction(x);
 }
-template <class T>
-void powLoop(T* __restrict out, const T* __restrict a, const T* __restrict b, int64_t n) {
-  SHUNT_VECTOR_LOOP for (int64_t i = 0; i < n; ++i) out[i] = math::pow(a[i], b[i]);
+template <class T, T (*kFunction)(T, T)>
+void pairLoop(T* __restrict out, const T* __restrict a, const T* __restrict b, int64_t n) {
+  SHUNT_VECTOR_LOOP for (int64_t i = 0; i < n; ++i) out[i] = kFunction(a[i], b[i]);
 }
-template <class T>
-SHUNT_NOINLINE T powOne(T a, T b) {
-  return math::pow(a, b);
+template <class T, T (*kFunction)(T, T)>
+SHUNT_NOINLINE T onePair(T a, T b) {
+  return kFunction(a, b);
 }
 
 template <class To, class From>
@@ -54,7 +54,21 @@ constexpr UnaryKernel kUnary[] = {SHUNT_UNARY_KERNEL(exp, vectorLoop),     SHUNT
                                   SHUNT_UNARY_KERNEL(sinFast, vectorLoop), SHUNT_UNARY_KERNEL(cosFast, vectorLoop),
                                   SHUNT_UNARY_KERNEL(expm1, vectorLoop),   SHUNT_UNARY_KERNEL(log1p, vectorLoop),
                                   SHUNT_UNARY_KERNEL(sigmoid, vectorLoop), SHUNT_UNARY_KERNEL(rsqrt, vectorLoop),
-                                  SHUNT_UNARY_KERNEL(sqrt, vectorLoop),    SHUNT_UNARY_KERNEL(normalCdf, vectorLoop)};
+                                  SHUNT_UNARY_KERNEL(sqrt, vectorLoop),    SHUNT_UNARY_KERNEL(normalCdf, vectorLoop),
+                                  SHUNT_UNARY_KERNEL(tan, plainLoop),      SHUNT_UNARY_KERNEL(tanFast, vectorLoop),
+                                  SHUNT_UNARY_KERNEL(asin, vectorLoop),    SHUNT_UNARY_KERNEL(acos, vectorLoop),
+                                  SHUNT_UNARY_KERNEL(atan, vectorLoop),    SHUNT_UNARY_KERNEL(sinh, vectorLoop),
+                                  SHUNT_UNARY_KERNEL(cosh, vectorLoop),    SHUNT_UNARY_KERNEL(asinh, vectorLoop),
+                                  SHUNT_UNARY_KERNEL(acosh, vectorLoop),   SHUNT_UNARY_KERNEL(atanh, vectorLoop),
+                                  SHUNT_UNARY_KERNEL(exp2, vectorLoop),    SHUNT_UNARY_KERNEL(log2, vectorLoop),
+                                  SHUNT_UNARY_KERNEL(log10, vectorLoop),   SHUNT_UNARY_KERNEL(erfc, vectorLoop),
+                                  SHUNT_UNARY_KERNEL(lgamma, plainLoop),   SHUNT_UNARY_KERNEL(digamma, plainLoop),
+                                  SHUNT_UNARY_KERNEL(trigamma, plainLoop)};
+
+#define SHUNT_PAIR(name, T) {pairLoop<T, math::name<T>>, onePair<T, math::name<T>>}
+#define SHUNT_PAIR_KERNEL(name) {#name, SHUNT_PAIR(name, float), SHUNT_PAIR(name, double)}
+
+constexpr PairKernel kPairs[] = {SHUNT_PAIR_KERNEL(atan2), SHUNT_PAIR_KERNEL(hypot), SHUNT_PAIR_KERNEL(nextafter)};
 
 #define SHUNT_CAST(To, From) {#To, #From, sizeof(To), sizeof(From), castLoop<To, From>, castOne<To, From>}
 #define SHUNT_CASTS_TO(To)                                                                              \
@@ -67,8 +81,7 @@ constexpr CastKernel kCasts[] = {SHUNT_CASTS_TO(bool),    SHUNT_CASTS_TO(uint8_t
                                  SHUNT_CASTS_TO(Half),    SHUNT_CASTS_TO(BFloat16), SHUNT_CASTS_TO(float),
                                  SHUNT_CASTS_TO(double)};
 
-constexpr Kernels kKernels = {
-    SHUNT_MATH_ISA, kUnary, {powLoop<float>, powOne<float>}, {powLoop<double>, powOne<double>}, kCasts};
+constexpr Kernels kKernels = {SHUNT_MATH_ISA, kUnary, SHUNT_PAIR(pow, float), SHUNT_PAIR(pow, double), kPairs, kCasts};
 
 }  // namespace
 

@@ -34,6 +34,19 @@ struct Binary {
   T (*one)(T a, T b);
 };
 
+struct PairKernel {
+  const char* name;
+  Binary<float> of_float;
+  Binary<double> of_double;
+  template <class T>
+  const Binary<T>& as() const {
+    if constexpr (std::is_same_v<T, float>)
+      return of_float;
+    else
+      return of_double;
+  }
+};
+
 /// A cast between two dtypes; the pointers are to arrays of them.
 struct CastKernel {
   const char* to;
@@ -48,6 +61,7 @@ struct Kernels {
   std::span<const UnaryKernel> unary;
   Binary<float> pow_float;
   Binary<double> pow_double;
+  std::span<const PairKernel> pairs;
   std::span<const CastKernel> casts;
 
   const UnaryKernel& find(const char* name) const;

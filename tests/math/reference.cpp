@@ -34,7 +34,7 @@ int rsqrtExact(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t rounding) {
   {#name,    mpfr_##name, [](double x) { return std::name(x); }, [](long double x) { return std::name(x); }, \
    of_float, of_double}
 
-const Reference kReferences[10] = {
+const Reference kReferences[23] = {
     SHUNT_REFERENCE(exp, 1.0, 2.0),
     SHUNT_REFERENCE(log, 1.0, 2.0),
     SHUNT_REFERENCE(tanh, 1.0, 2.0),
@@ -46,6 +46,19 @@ const Reference kReferences[10] = {
     {"sigmoid", sigmoidExact, sigmoidScreen<double>, sigmoidScreen<long double>, 2.5, 2.5},
     {"rsqrt", rsqrtExact, [](double x) { return 1 / std::sqrt(x); }, [](long double x) { return 1 / std::sqrt(x); },
      1.5, 1.5},
+    SHUNT_REFERENCE(tan, 1.0, 3.0),
+    SHUNT_REFERENCE(asin, 1.0, 3.0),
+    SHUNT_REFERENCE(acos, 1.0, 3.0),
+    SHUNT_REFERENCE(atan, 1.0, 3.0),
+    SHUNT_REFERENCE(sinh, 1.0, 3.0),
+    SHUNT_REFERENCE(cosh, 1.0, 2.0),
+    SHUNT_REFERENCE(asinh, 1.0, 2.0),
+    SHUNT_REFERENCE(acosh, 1.0, 2.0),
+    SHUNT_REFERENCE(atanh, 1.0, 2.0),
+    SHUNT_REFERENCE(exp2, 1.0, 2.0),
+    SHUNT_REFERENCE(log2, 1.0, 2.0),
+    SHUNT_REFERENCE(log10, 1.0, 2.0),
+    SHUNT_REFERENCE(erfc, 1.0, 4.0),
 };
 
 }  // namespace shunt::math_test

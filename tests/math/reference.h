@@ -38,7 +38,7 @@ struct Reference {
   }
 };
 
-extern const Reference kReferences[10];
+extern const Reference kReferences[23];
 
 /// A number with enough bits that rounding it is of no account.
 class Exact {

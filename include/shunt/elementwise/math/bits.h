@@ -18,6 +18,12 @@
 #include <bit>
 #include <cstdint>
 
+namespace shunt::math {
+inline constexpr double kPi = 0x1.921fb54442d18p+1;
+inline constexpr double kDegree = 0x1.1df46a2529d39p-6;           // pi / 180
+inline constexpr double kDegreesOfRadian = 0x1.ca5dc1a63c1f8p+5;  // 180 / pi
+}  // namespace shunt::math
+
 namespace shunt::math::detail {
 
 template <class T>

@@ -1,9 +1,17 @@
-// All of shunt::math: scalar functions of float and double that vectorise. See Note [Scalar maths] in bits.h.
+// All of shunt::math: scalar functions of float and double; all but gamma.h vectorise. See Note [Scalar maths] in
+// bits.h.
 #pragma once
 
+#include <shunt/elementwise/math/arc.h>
+#include <shunt/elementwise/math/bases.h>
 #include <shunt/elementwise/math/erf.h>
+#include <shunt/elementwise/math/erfc.h>
 #include <shunt/elementwise/math/exp.h>
+#include <shunt/elementwise/math/gamma.h>
+#include <shunt/elementwise/math/hyperbolic.h>
+#include <shunt/elementwise/math/hypot.h>
 #include <shunt/elementwise/math/log.h>
+#include <shunt/elementwise/math/neighbour.h>
 #include <shunt/elementwise/math/normal.h>
 #include <shunt/elementwise/math/pow.h>
 #include <shunt/elementwise/math/roots.h>

@@ -1,9 +1,10 @@
-// sin and cos for float and double: at most 1 ULP (float) and 2 ULP (double) from the exact value over the whole range.
+// sin, cos and tan for float and double: at most 1 ULP (float) and 2 ULP (double; tan 3) from the exact value over the
+// whole range.
 //
 // Two halves, so that loops of ordinary arguments stay branch-free:
-//   trigInFastRange(x)   |x| is at most 2^28 (float) or 2^20 (double); true for NaN
-//   sinFast, cosFast     right where trigInFastRange holds; branch-free, vectorises
-//   sin, cos             right everywhere; sin(x) has the bits of sinFast(x) in the fast range
+//   trigInFastRange(x)     |x| is at most 2^28 (float) or 2^20 (double); true for NaN
+//   sinFast, cosFast, ...  right where trigInFastRange holds; branch-free, vectorises
+//   sin, cos, tan          right everywhere; sin(x) has the bits of sinFast(x) in the fast range
 // A loop over an array runs a block (64 elements, say) through sinFast while it ANDs trigInFastRange over the block,
 // and if that is false overwrites the block element by element with sin. Every element gets the bits of sin(x) either
 // way, so blocks may start anywhere. In place, the block's inputs must be kept until it is known to be good. See Note
@@ -59,6 +60,16 @@ SHUNT_ALWAYS_INLINE T trigEvaluate(TrigReduced a) {
   return static_cast<T>(fromBits(toBits(value) ^ ((a.quadrant & 2) << 62)));
 }
 
+/// tan of quadrant * pi/2 + r: in odd quadrants the cotangent with its sign changed.
+template <class T>
+SHUNT_ALWAYS_INLINE T tanEvaluate(TrigReduced a) {
+  const double z = a.r * a.r;
+  const double sine = copysign(fma(a.r * z, sinTail(z, T(0)), a.r), a.r);
+  const double cosine = fma(z, fma(z, cosTail(z, T(0)), -0.5), 1.0);
+  const bool odd = (a.quadrant & 1) != 0;
+  return static_cast<T>((odd ? -cosine : sine) / (odd ? sine : cosine));
+}
+
 /// The slow half: outside the fast range, infinity apart.
 template <class T>
 SHUNT_ALWAYS_INLINE T trigFull(T x, uint64_t quarter_turns) {
@@ -88,6 +99,11 @@ SHUNT_ALWAYS_INLINE T cosFast(T x) {
 }
 
 template <class T>
+SHUNT_ALWAYS_INLINE T tanFast(T x) {
+  return detail::tanEvaluate<T>(detail::trigReduceFast(x));
+}
+
+template <class T>
 SHUNT_ALWAYS_INLINE T sin(T x) {
   return trigInFastRange(x) ? sinFast(x) : detail::trigFull(x, 0);
 }
@@ -95,6 +111,13 @@ SHUNT_ALWAYS_INLINE T sin(T x) {
 template <class T>
 SHUNT_ALWAYS_INLINE T cos(T x) {
   return trigInFastRange(x) ? cosFast(x) : detail::trigFull(x, 1);
+}
+
+template <class T>
+SHUNT_ALWAYS_INLINE T tan(T x) {
+  if (trigInFastRange(x)) return tanFast(x);
+  if (!(detail::abs(x) < detail::Format<T>::kInfinity)) return detail::Format<T>::kNaN;
+  return detail::tanEvaluate<T>(detail::reducePayneHanek(static_cast<double>(x)));
 }
 
 }  // namespace shunt::math
