@@ -3,6 +3,7 @@
 
 #include <shunt/elementwise/math/log.h>
 
+#include <limits>
 #include <numbers>
 
 namespace shunt::autograd {
@@ -71,6 +72,24 @@ Tensor pow_backward_exponent(const Tensor& grad, const Scalar& self, const Tenso
 Tensor erf_backward(const Tensor& grad, const Tensor& self) {
   const Tensor x = within(self, kFar);
   return grad.mul(x.mul(x).neg().exp().mul(Scalar(kTwoOverSqrtPi)));
+}
+
+Tensor logit_backward(const Tensor& grad, const Tensor& self, std::optional<double> eps) {
+  const double low = eps && *eps >= 0 ? *eps : 0.0;
+  const Tensor outside = self.lt(Scalar(low)).logical_or(self.gt(Scalar(1 - low)));
+  const Tensor slope = grad.div(self.mul(self.neg().add(Scalar(1))));
+  if (eps && *eps >= 0) return zero_where(outside, slope);
+  return where(outside, full({}, std::numeric_limits<double>::quiet_NaN(), slope.options()), slope);
+}
+
+Tensor sinc_backward(const Tensor& grad, const Tensor& self) {
+  const Tensor angle = self.mul(Scalar(math::kPi));
+  const Tensor slope = angle.mul(angle.cos()).sub(angle.sin()).div(angle.mul(self));
+  return zero_where(self.eq(Scalar(0)), grad.mul(slope));
+}
+
+Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {
+  return zero_where(self.eq(Scalar(0)), grad.mul(result.div(self)));
 }
 
 // nan is inside no range: it gets no gradient.

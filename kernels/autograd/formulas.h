@@ -32,6 +32,11 @@ Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& e
 Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent, const Tensor& result);
 Tensor pow_backward_exponent(const Tensor& grad, const Scalar& self, const Tensor& exponent, const Tensor& result);
 Tensor erf_backward(const Tensor& grad, const Tensor& self);
+/// 0 outside [eps, 1 - eps]; NaN outside [0, 1] without eps.
+Tensor logit_backward(const Tensor& grad, const Tensor& self, std::optional<double> eps);
+Tensor sinc_backward(const Tensor& grad, const Tensor& self);
+/// 0 where self is 0.
+Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Scalar>& min,
                       const std::optional<Scalar>& max);
 Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Tensor>& min,

@@ -1,9 +1,11 @@
-// l1_loss and binary_cross_entropy_with_logits: losses that are made of other operators.
+// l1_loss, binary_cross_entropy with and without logits, kl_div, cosine_similarity: made of other operators.
 #include "generated/native_functions.h"
 #include "kernels/common/view_util.h"
 #include "kernels/nn/reduction.h"
 
 #include <shunt/ops.h>
+#include <shunt/tensor/expand_utils.h>
+#include <shunt/tensor/wrapper_kind.h>
 
 #include <limits>
 
@@ -46,6 +48,44 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
   Tensor loss = shunt::add(shunt::mul(shunt::rsub(target, 1), self), logs);
   if (weight && weight->defined()) loss = shunt::mul(loss, *weight);
   return reduced(loss, reduction);
+}
+
+// Logarithms of at least -100.
+Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
+                            int64_t reduction) {
+  nn::lossReduction(reduction);
+  implOf(self, "binary_cross_entropy");
+  implOf(target, "binary_cross_entropy", "target");
+  // Inside vmap and traces there is no value to read.
+  const bool known = !self.is_meta() && self.numel() != 0 && wrapperKind(self) == WrapperKind::kNone;
+  SHUNT_CHECK(!known || self.ge(0).logical_and(self.le(1)).all().item().toBool(),
+              "binary_cross_entropy(): all elements of input should be between 0 and 1");
+  const Tensor absent = shunt::sub(target, 1).mul(self.neg().log1p().clamp_min(-100));
+  Tensor loss = absent.sub(target.mul(self.log().clamp_min(-100)));
+  if (weight && weight->defined()) loss = shunt::mul(loss, *weight);
+  return reduced(loss, reduction);
+}
+
+// 0 log(0) is 0.
+Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
+  nn::lossReduction(reduction);
+  implOf(self, "kl_div");
+  implOf(target, "kl_div", "target");
+  if (log_target) return reduced(target.exp().mul(target.sub(self)), reduction);
+  return reduced(shunt::xlogy(target, target).sub(target.mul(self)), reduction);
+}
+
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
+  const ScalarType a = implOf(x1, "cosine_similarity", "x1").dtype(), b = implOf(x2, "cosine_similarity", "x2").dtype();
+  SHUNT_CHECK(isFloatingType(promoteTypes(a, b)),
+              "cosine_similarity(): expected common dtype to be floating point, yet common dtype is ",
+              promoteTypes(a, b));
+  const std::vector<int64_t> shape = infer_size(x1.sizes(), x2.sizes());
+  const auto unit = [&](const Tensor& x) {
+    const Tensor wide = x.to(promoteTypes(a, b)).expand(shape);
+    return wide.div(shunt::linalg_vector_norm(wide, 2, {dim}, true).clamp_min(eps));
+  };
+  return unit(x1).mul(unit(x2)).sum({dim});
 }
 
 }  // namespace shunt::native

@@ -1,4 +1,4 @@
-// conv1d and conv2d: images with and without a dimension of samples, and padding by name.
+// conv1d, conv2d and their transposes, max_pool1d: images with and without a dimension of samples, and padding by name.
 #include "generated/native_functions.h"
 #include "kernels/common/view_util.h"
 
@@ -11,7 +11,8 @@ struct Dims {
   int64_t n;  // of an image
 };
 
-constexpr Dims kConv1d{"conv1d", 1}, kConv2d{"conv2d", 2};
+constexpr Dims kConv1d{"conv1d", 1}, kConv2d{"conv2d", 2}, kTransposed1d{"conv_transpose1d", 1},
+    kTransposed2d{"conv_transpose2d", 2};
 
 using Bias = std::optional<Tensor>;
 
@@ -82,6 +83,19 @@ Tensor convolveBatched(Dims dims, const Tensor& input, const Tensor& weight, con
                  [&](const Tensor& x) { return convolve(dims, x, weight, bias, stride, padding, dilation, groups); });
 }
 
+Tensor convolveTransposed(Dims dims, const Tensor& input, const Tensor& weight, const Bias& bias, IntArrayRef stride,
+                          IntArrayRef padding, IntArrayRef output_padding, int64_t groups, IntArrayRef dilation) {
+  return batched(dims, input, [&](const Tensor& x) {
+    return ops::convolution::call(x, weight, bias, stride, padding, dilation, true, output_padding, groups);
+  });
+}
+
+/// The list as that of rows of one element's height.
+std::vector<int64_t> besideOne(IntArrayRef list, int64_t one) {
+  if (list.empty()) return {};
+  return {one, list[0]};
+}
+
 }  // namespace
 
 Tensor conv1d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
@@ -100,6 +114,29 @@ Tensor conv1d_padding(const Tensor& input, const Tensor& weight, const std::opti
 Tensor conv2d_padding(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
                       std::string_view padding, IntArrayRef dilation, int64_t groups) {
   return convolveByName(kConv2d, input, weight, bias, stride, padding, dilation, groups);
+}
+
+Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                        IntArrayRef stride, IntArrayRef padding, IntArrayRef output_padding, int64_t groups,
+                        IntArrayRef dilation) {
+  return convolveTransposed(kTransposed1d, input, weight, bias, stride, padding, output_padding, groups, dilation);
+}
+Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                        IntArrayRef stride, IntArrayRef padding, IntArrayRef output_padding, int64_t groups,
+                        IntArrayRef dilation) {
+  return convolveTransposed(kTransposed2d, input, weight, bias, stride, padding, output_padding, groups, dilation);
+}
+
+// max_pool2d of images of one row.
+Tensor max_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+                  IntArrayRef dilation, bool ceil_mode) {
+  implOf(self, "max_pool1d");
+  SHUNT_CHECK(self.dim() == 2 || self.dim() == 3, "max_pool1d() Expected 2D or 3D input tensor, but got ",
+              self.sizes());
+  const Tensor rows = ops::unsqueeze::call(self, -2);
+  return ops::squeeze_dim::call(ops::max_pool2d::call(rows, besideOne(kernel_size, 1), besideOne(stride, 1),
+                                                      besideOne(padding, 0), besideOne(dilation, 1), ceil_mode),
+                                -2);
 }
 
 }  // namespace shunt::native

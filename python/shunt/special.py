@@ -2,31 +2,44 @@
 
 import math
 
+from shunt import _C
 from shunt._composites._common import cast_into, floating, ops
-from shunt._composites.pointwise import _xlogy, exp2, logit, sinc, xlogy
 
-erf, expit, expm1, log1p, log_softmax, logsumexp, round, softmax = (
+digamma, erf, erfc, exp2, expit, expm1, gammaln, log1p, log_softmax, logit, logsumexp, polygamma, psi, round, sinc = (
+    ops.digamma,
     ops.erf,
+    ops.erfc,
+    ops.exp2,
     ops.sigmoid,
     ops.expm1,
+    ops.lgamma,
     ops.log1p,
     ops.log_softmax,
+    ops.logit,
     ops.logsumexp,
+    ops.polygamma,
+    ops.digamma,
     ops.round,
-    ops.softmax,
+    ops.sinc,
 )
+softmax, xlogy = ops.softmax, ops.xlogy
 
 __all__ = [
+    "digamma",
     "entr",
     "erf",
+    "erfc",
     "exp2",
     "expit",
     "expm1",
+    "gammaln",
     "log1p",
     "log_softmax",
     "logit",
     "logsumexp",
     "ndtr",
+    "polygamma",
+    "psi",
     "round",
     "sinc",
     "softmax",
@@ -52,5 +65,14 @@ def ndtr(input, *, out=None):
 
 
 def xlog1py(input, other, *, out=None):
-    """input * log(1 + other), and 0 where the input is 0 unless `other` is NaN."""
-    return cast_into(out, _xlogy("xlog1py", input, other, ops.log1p))
+    """input * log(1 + other), and 0 where the input is 0 unless `other` is NaN; one of the two may be a number."""
+    x, y = (v if isinstance(v, _C.TensorBase) else _like(v, input, other) for v in (input, other))
+    zero = (x == 0) & y.isnan().logical_not()
+    return cast_into(out, floating(x) * ops.log1p(ops.where(zero, ops.zeros_like(y), y)))
+
+
+def _like(number, *operands):
+    tensors = [t for t in operands if isinstance(t, _C.TensorBase)]
+    if not tensors:
+        raise TypeError("xlog1py(): argument 'input' must be Tensor, not " + type(number).__name__)
+    return ops.scalar_tensor(number, dtype=floating(tensors[0]).dtype)

@@ -22,6 +22,7 @@ Cases activationCases();
 Cases reductionCases();
 Cases shapeCases();
 Cases linalgAndLossCases();
+Cases specialCases();
 Cases visionCases();
 
 /// Numbers of that range, all different and at least (high - low) / (2 numel) apart, so that none is near another, 0 or

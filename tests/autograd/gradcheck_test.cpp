@@ -15,7 +15,7 @@ namespace {
 Cases allCases() {
   Cases all;
   for (Cases (*family)() :
-       {elementwiseCases, activationCases, reductionCases, shapeCases, linalgAndLossCases, visionCases}) {
+       {elementwiseCases, activationCases, reductionCases, shapeCases, linalgAndLossCases, specialCases, visionCases}) {
     Cases cases = family();
     all.insert(all.end(), std::make_move_iterator(cases.begin()), std::make_move_iterator(cases.end()));
   }

@@ -318,6 +318,20 @@ Value drawOrder(Draft& d) {
 }
 Value drawCorrection(Draft& d) { return d.rng.chance(0.2) ? Value::none() : Value::ofInt(d.rng.range(0, 2)); }
 
+// One for all channels, or one for each.
+Value drawGroups(Draft& d) { return Value::ofInt(d.rng.chance(0.5) || d.dims() < 2 ? 1 : d.subject()[1]); }
+Value drawOneOrTwo(Draft& d) { return Value::ofInt(d.rng.range(1, 2)); }
+Value drawOnesOrTwos(Draft& d) { return Value::ofInts({d.rng.range(1, 2)}); }
+Value drawZeros(Draft&) { return Value::ofInts({0}); }
+Value drawOne(Draft&) { return Value::ofInt(1); }
+Value drawEps(Draft& d) { return d.rng.chance(0.5) ? Value::none() : Value::ofDouble(d.rng.uniform(0, 0.5)); }
+Value drawReplacement(Draft& d) { return d.rng.chance(0.4) ? Value::none() : drawNegative(d); }
+Value drawMoved(Draft& d, const char* name) {
+  return d.schema.findArgument(name)->type.list ? drawPermutation(d) : drawDim(d);
+}
+Value drawMovedFrom(Draft& d) { return drawMoved(d, "source"); }
+Value drawMovedTo(Draft& d) { return drawMoved(d, "destination"); }
+
 struct Domain {
   std::string_view op, argument;
   Draw draw;
@@ -325,6 +339,23 @@ struct Domain {
 
 // The first that fits both.
 constexpr Domain kDomains[] = {
+    {"group_norm", "num_groups", drawGroups},
+    {"logit", "eps", drawEps},
+    {"nan_to_num", "nan", drawReplacement},
+    {"nan_to_num", "posinf", drawReplacement},
+    {"nan_to_num", "neginf", drawReplacement},
+    {"max_pool1d", "kernel_size", drawOnesOrTwos},
+    {"max_pool1d", "stride", drawOnesOrTwos},
+    {"max_pool1d", "padding", drawZeros},
+    {"max_pool1d", "dilation", drawOnesOrTwos},
+    {"pixel_*", "upscale_factor", drawOneOrTwo},
+    {"pixel_*", "downscale_factor", drawOneOrTwo},
+    {"one_hot", "num_classes", drawOneOrTwo},
+    {"multinomial", "num_samples", drawOne},
+    {"movedim", "source", drawMovedFrom},
+    {"movedim", "destination", drawMovedTo},
+    {"broadcast_to", "size", drawExpand},
+    {"repeat_interleave", "output_size", drawNone},
     {"conv*", "stride", drawOfImages<kStride>},
     {"conv*", "padding", drawOfImages<kPadding>},
     {"conv*", "dilation", drawOfImages<kDilation>},

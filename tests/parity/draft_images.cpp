@@ -39,8 +39,9 @@ Sizes joined(Sizes front, const Sizes& back) {
 int64_t drawSamples(Rng& rng) { return rng.chance(0.05) ? 0 : rng.range(1, 3); }
 
 size_t imageDims(Draft& d) {
-  if (d.op.starts_with("conv1d")) return 1;
-  return d.op.starts_with("conv2d") ? 2 : static_cast<size_t>(d.rng.range(1, 2));
+  if (d.op.starts_with("conv1d") || d.op.starts_with("conv_transpose1d")) return 1;
+  return d.op.starts_with("conv2d") || d.op.starts_with("conv_transpose2d") ? 2
+                                                                            : static_cast<size_t>(d.rng.range(1, 2));
 }
 
 /// Padding by name: the result's size for `image`, or empty where the argument is a list.
@@ -56,7 +57,7 @@ ImageShapes drawConvolution(Draft& d) {
   Rng& rng = d.rng;
   const size_t dims = imageDims(d);
   const int64_t groups = rng.pick(Sizes{1, 1, 1, 2, 3}), in = rng.range(1, 3) * groups, out = rng.range(1, 3) * groups;
-  const bool transposed = d.has("transposed") && rng.chance(0.25);
+  const bool transposed = d.op.starts_with("conv_transpose") || (d.has("transposed") && rng.chance(0.25));
   Window w{drawEach(rng, dims, 1, 3), drawEach(rng, dims, 1, 2), drawEach(rng, dims, 0, 2), drawEach(rng, dims, 1, 2),
            Sizes(dims, 0)};
   const std::string name = drawPaddingName(d, w);

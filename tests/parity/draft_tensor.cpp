@@ -216,7 +216,18 @@ int dtypeFor(Draft& d, char token, bool is_data) {
   return d.rng.pick(allDtypes());
 }
 
+/// Hidden state and cell, each of one number for a sample.
+void drawStates(Draft& d, const shunt::Argument& a) {
+  std::vector<int64_t> indices;
+  for (int i = 0; i < 2; ++i) {
+    indices.push_back(addTensor(d.rng, d.c, d.dtype, {d.subject()[0], 1}, d.data));
+    decorate(d, d.c.tensors.back(), false);
+  }
+  d.preset(a.name, Value::ofTensors(indices));
+}
+
 void drawTensorList(Draft& d, const shunt::Argument& a, bool same) {
+  if (d.op == "lstm_cell") return drawStates(d, a);
   const int64_t n = d.rng.range(1, 4);
   std::vector<int64_t> sizes = drawShape(d.rng, 4), indices;
   if (!same && sizes.empty()) sizes = {2};

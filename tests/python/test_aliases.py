@@ -9,6 +9,13 @@ import shunt
 
 ALIASES = {
     "absolute": "abs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
     "clip": "clamp",
     "concat": "cat",
     "concatenate": "cat",
@@ -19,9 +26,12 @@ ALIASES = {
     "greater_equal": "ge",
     "less": "lt",
     "less_equal": "le",
+    "moveaxis": "movedim",
     "multiply": "mul",
     "negative": "neg",
     "not_equal": "ne",
+    "row_stack": "vstack",
+    "sgn": "sign",
     "subtract": "sub",
 }
 

@@ -46,6 +46,26 @@ SHUNT_PREDICATE_FUNCTOR(IsInf, math::detail::abs(x) == math::detail::Format<C>::
 SHUNT_PREDICATE_FUNCTOR(IsFinite, math::detail::abs(x) < math::detail::Format<C>::kInfinity, true)
 #undef SHUNT_PREDICATE_FUNCTOR
 
+// The same, whose out= is a tensor of bools only.
+#define SHUNT_BOOL_PREDICATE_FUNCTOR(Name, of_float, of_integer)      \
+  struct Name : Functor<1> {                                          \
+    static constexpr DtypeSet kTypes = kAllTypes;                     \
+    static constexpr bool kBoolOutput = true;                         \
+    static constexpr bool kSameOutput = true;                         \
+    template <class C>                                                \
+    SHUNT_ALWAYS_INLINE bool operator()([[maybe_unused]] C x) const { \
+      if constexpr (std::floating_point<C>)                           \
+        return of_float;                                              \
+      else                                                            \
+        return of_integer;                                            \
+    }                                                                 \
+  };
+
+SHUNT_BOOL_PREDICATE_FUNCTOR(SignBit, math::detail::copysign(C(1), x) < C(0), x < C(0))
+SHUNT_BOOL_PREDICATE_FUNCTOR(IsPosInf, x == math::detail::Format<C>::kInfinity, false)
+SHUNT_BOOL_PREDICATE_FUNCTOR(IsNegInf, x == -math::detail::Format<C>::kInfinity, false)
+#undef SHUNT_BOOL_PREDICATE_FUNCTOR
+
 #define SHUNT_BITWISE_FUNCTOR(Name, op)                       \
   struct Name : Functor<2> {                                  \
     static constexpr DtypeSet kTypes = kIntTypes | kBoolType; \

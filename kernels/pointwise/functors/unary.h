@@ -30,6 +30,20 @@ SHUNT_FLOAT_FUNCTOR(ReciprocalSquare, false, 1, 1, C(1) / (x * x))
 SHUNT_FLOAT_FUNCTOR(Tanh, true, 2, 1, math::tanh(x))
 SHUNT_FLOAT_FUNCTOR(Erf, true, 4, 1, math::erf(x))
 SHUNT_FLOAT_FUNCTOR(Sigmoid, true, 2, 2, math::sigmoid(x))
+SHUNT_FLOAT_FUNCTOR(Asin, true, 1, 1, math::asin(x))
+SHUNT_FLOAT_FUNCTOR(Acos, true, 1, 1, math::acos(x))
+SHUNT_FLOAT_FUNCTOR(Atan, true, 1, 1, math::atan(x))
+SHUNT_FLOAT_FUNCTOR(Sinh, true, 1, 1, math::sinh(x))
+SHUNT_FLOAT_FUNCTOR(Cosh, true, 1, 1, math::cosh(x))
+SHUNT_FLOAT_FUNCTOR(Asinh, true, 1, 1, math::asinh(x))
+SHUNT_FLOAT_FUNCTOR(Acosh, true, 1, 1, math::acosh(x))
+SHUNT_FLOAT_FUNCTOR(Atanh, true, 1, 1, math::atanh(x))
+SHUNT_FLOAT_FUNCTOR(Exp2, true, 1, 1, math::exp2(x))
+SHUNT_FLOAT_FUNCTOR(Log2, true, 1, 1, math::log2(x))
+SHUNT_FLOAT_FUNCTOR(Log10, true, 1, 1, math::log10(x))
+SHUNT_FLOAT_FUNCTOR(Erfc, true, 1, 1, math::erfc(x))
+SHUNT_FLOAT_FUNCTOR(Deg2Rad, false, 1, 1, C(math::kDegree) * x)
+SHUNT_FLOAT_FUNCTOR(Rad2Deg, false, 1, 1, C(math::kDegreesOfRadian) * x)
 #undef SHUNT_FLOAT_FUNCTOR
 
 struct Sin : FloatFunctor<1> {
@@ -61,6 +75,51 @@ struct Cos : FloatFunctor<1> {
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C x) const {
     return math::cos(x);
+  }
+};
+
+struct Tan : FloatFunctor<1> {
+  static constexpr bool kLarge = true;
+  template <class C>
+  static SHUNT_ALWAYS_INLINE bool inFastRange(C x) {
+    return math::trigInFastRange(x);
+  }
+  template <class C>
+  static SHUNT_ALWAYS_INLINE C fast(C x) {
+    return math::tanFast(x);
+  }
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C x) const {
+    return math::tan(x);
+  }
+};
+
+/// sin(pi x) / (pi x), 1 at 0.
+struct Sinc : FloatFunctor<1> {
+  static constexpr bool kLarge = true;
+  template <class C>
+  static SHUNT_ALWAYS_INLINE bool inFastRange(C x) {
+    return math::trigInFastRange(x * C(math::kPi));
+  }
+  template <class C>
+  static SHUNT_ALWAYS_INLINE C fast(C x) {
+    const C angle = x * C(math::kPi);
+    return x == C(0) ? C(1) : math::sinFast(angle) / angle;
+  }
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C x) const {
+    const C angle = x * C(math::kPi);
+    return x == C(0) ? C(1) : math::sin(angle) / angle;
+  }
+};
+
+/// What follows the point, with the sign.
+struct Frac : Functor<1> {
+  static constexpr bool kSameOutput = true;
+  static constexpr DtypeSet kTypes = kFloatTypes;
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C x) const {
+    return x - __builtin_elementwise_trunc(x);
   }
 };
 

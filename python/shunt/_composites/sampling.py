@@ -3,7 +3,7 @@
 import math
 
 from shunt import _C
-from shunt._composites._common import check_tensors, into, method, ops
+from shunt._composites._common import check_tensors, method, ops
 
 
 def _uniform(like, generator, size=None):
@@ -15,60 +15,6 @@ def _uniform(like, generator, size=None):
 def _check_floating(name, x):
     if not x.is_floating_point():
         raise NotImplementedError(f"{name}(): not implemented for {x.dtype}; expected a floating-point dtype")
-
-
-@method
-def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
-    """Numbers of categories, drawn with the weights in the rows of `input`. Shape (n,) or (m, n) to (num_samples,) or
-    (m, num_samples), int64.
-
-    Args:
-        num_samples: how many are drawn of each row.
-        replacement: whether one category may be drawn more than once.
-    RuntimeError for weights that are negative, infinite, NaN or all 0, and where more are asked for than there are.
-    """
-    check_tensors("multinomial", input=input)
-    if not input.is_floating_point():
-        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype}")
-    if input.dim() not in (1, 2):
-        raise RuntimeError("prob_dist must be 1 or 2 dim")
-    if num_samples <= 0:
-        raise RuntimeError("cannot sample n_sample <= 0 samples")
-    categories = input.size(-1)
-    if not replacement and num_samples > categories:
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    weights = input.detach()
-    if weights.dtype not in (_C.float32, _C.float64):
-        weights = weights.to(_C.float32)
-    if not input.is_meta:
-        if not bool((weights.isfinite() & (weights >= 0)).all()):
-            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-        if bool((weights.sum(-1) <= 0).any()):
-            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    if replacement:
-        drawn = _by_sums(weights, num_samples, generator)
-    else:
-        # The smallest of exponential draws with these rates; their order is a sample without replacement (Efraimidis
-        # and Spirakis 2006). 1 - u is never 0.
-        waits = -ops.log(1 - _uniform(weights, generator)) / weights
-        if categories > num_samples > 1 and bool(((weights > 0).sum(-1) < num_samples).any()):
-            raise RuntimeError(
-                "invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)"
-            )
-        drawn = waits.argmin(-1, keepdim=True) if num_samples == 1 else waits.topk(num_samples, -1, False)[1]
-    return into(out, drawn)
-
-
-def _by_sums(weights, num_samples, generator):
-    from shunt._composites.statistics import searchsorted
-
-    sums = weights.to(_C.float64).cumsum(-1)
-    total = sums[..., -1:]
-    u = ops.rand((*weights.shape[:-1], num_samples), dtype=_C.float64, generator=generator)
-    drawn = searchsorted(sums, u * total, right=True)
-    # u * total may round up to the total, which is behind the last category that has a weight.
-    last = weights.size(-1) - 1 - (weights > 0).to(_C.int64).flip((-1,)).argmax(-1, keepdim=True)
-    return ops.minimum(drawn, last)
 
 
 @method

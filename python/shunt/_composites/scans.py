@@ -55,11 +55,9 @@ def logcumsumexp(input, dim, *, out=None):
     d = wrapped(dim, input.dim())
     if input.dim() == 0 or input.numel() == 0:
         return into(out, input.clone())
-    from shunt._composites.pointwise import logaddexp
-
     parts = list(input.unbind(d))
     for i in range(1, len(parts)):
-        parts[i] = logaddexp(parts[i - 1], parts[i])
+        parts[i] = ops.logaddexp(parts[i - 1], parts[i])
     return into(out, ops.stack(parts, d))
 
 

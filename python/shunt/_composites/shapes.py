@@ -1,19 +1,13 @@
 """Tensors stacked, turned and with other dimensions. All but stacks and copies are views where they can be."""
 
 from shunt import _C
-from shunt._composites._common import broadcast_shapes, method, ops, wrapped
+from shunt._composites._common import broadcast_shapes, method, wrapped
 
 Tensor = _C.TensorBase
 
 
 def _list(tensors):
     return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], tuple | list) else list(tensors)
-
-
-@method
-def broadcast_to(input, size):
-    """The tensor with dimensions of size 1 repeated to `size`, a view."""
-    return input.expand(size)
 
 
 def broadcast_tensors(*tensors):
@@ -51,82 +45,11 @@ def atleast_3d(*tensors):
     )
 
 
-def _stacked(name, tensors, at_least, dim, out):
-    if not isinstance(tensors, tuple | list) or any(not isinstance(t, Tensor) for t in tensors):
-        raise TypeError(
-            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
-        )
-    if not tensors:
-        raise RuntimeError(f"{name} expects a non-empty TensorList")
-    parts = [at_least(t) for t in tensors]
-    return ops.cat(parts, dim if dim >= 0 or parts[0].dim() > 1 else 0, out=out)
-
-
-def hstack(tensors, *, out=None):
-    """Tensors side by side: along dimension 1, vectors along dimension 0."""
-    return _stacked(
-        "hstack",
-        tensors,
-        atleast_1d,
-        -1 if tensors and isinstance(tensors[0], Tensor) and tensors[0].dim() < 2 else 1,
-        out,
-    )
-
-
-def vstack(tensors, *, out=None):
-    """Tensors one below the other: along dimension 0, vectors as rows."""
-    return _stacked("vstack", tensors, atleast_2d, 0, out)
-
-
-def row_stack(tensors, *, out=None):
-    """vstack, by another name."""
-    return vstack(tensors, out=out)
-
-
-def dstack(tensors, *, out=None):
-    """Tensors along dimension 2."""
-    return _stacked("dstack", tensors, atleast_3d, 2, out)
-
-
-def column_stack(tensors, *, out=None):
-    """Tensors side by side, vectors and numbers as columns."""
-    return _stacked("column_stack", tensors, lambda t: t.reshape((t.numel(), 1)) if t.dim() <= 1 else t, 1, out)
-
-
 @method
 def tile(input, *dims):
     """The tensor repeated `dims` times along its last dimensions. Shape (a, b) with dims (2, 3) to (2 * a, 3 * b)."""
     dims = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], tuple | list) else dims
     return input.repeat((1,) * (input.dim() - len(dims)) + tuple(dims))
-
-
-@method
-def movedim(input, source, destination):
-    """The dimensions `source` at the places `destination`, each an int or a tuple; the others keep their order."""
-    sources, destinations = ((s,) if isinstance(s, int) else tuple(s) for s in (source, destination))
-    if len(sources) != len(destinations):
-        raise RuntimeError(
-            "movedim: Invalid source or destination dims: source "
-            f"({list(sources)} dims) should contain the same number of dims as destination ({list(destinations)} dims)"
-        )
-    n = input.dim()
-    src, dst = [wrapped(d, n) for d in sources], [wrapped(d, n) for d in destinations]
-    for name, dims in (("source", src), ("destination", dst)):
-        if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
-    if n == 0:
-        return input.alias()
-    order, rest = [-1] * n, [d for d in range(n) if d not in src]
-    for s, d in zip(src, dst):
-        order[d] = s
-    free = iter(rest)
-    return input.permute([next(free) if d < 0 else d for d in order])
-
-
-@method
-def moveaxis(input, source, destination):
-    """movedim, by NumPy's name."""
-    return movedim(input, source, destination)
 
 
 @method
@@ -190,12 +113,6 @@ PROPERTIES = {
 
 
 @method
-def ravel(input):
-    """All elements in a row, a view where that is possible."""
-    return input.contiguous().view((-1,))
-
-
-@method
 def unflatten(input, dim, sizes):
     """A dimension as several, whose sizes have its size as their product; one may be -1."""
     sizes = tuple(sizes)
@@ -216,22 +133,6 @@ def unflatten(input, dim, sizes):
             f"input tensor"
         )
     return input.view((*input.shape[:d], *sizes, *input.shape[d + 1 :]))
-
-
-@method
-def fliplr(input):
-    """Columns in the opposite order; of at least two dimensions."""
-    if input.dim() < 2:
-        raise RuntimeError("Input must be >= 2-d.")
-    return input.flip((1,))
-
-
-@method
-def flipud(input):
-    """Rows in the opposite order; of at least one dimension."""
-    if input.dim() < 1:
-        raise RuntimeError("Input must be >= 1-d.")
-    return input.flip((0,))
 
 
 @method

@@ -224,54 +224,6 @@ def unfold(input, dimension, size, step):
     return input.as_strided((*sizes, size), (*strides, inner), input.storage_offset())
 
 
-@method
-def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
-    """Each element, or slice along `dim`, repeated in place: `repeats` times, or as often as a tensor says for each.
-
-    Without `dim` of all elements in a row. With one tensor alone: its places, each as often as its element says.
-    """
-    if repeats is None:
-        if input.dim() != 1:
-            raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-        return _places(input).to(input.dtype)
-    if dim is None:
-        input, dim = input.flatten(), 0
-    d = wrapped(dim, input.dim())
-    length = input.size(d) if input.dim() else 1
-    if isinstance(repeats, Tensor):
-        if repeats.dtype not in (_C.int64, _C.int32):
-            raise RuntimeError("repeats has to be Long or Int tensor")
-        if repeats.dim() > 1:
-            raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
-        counts = repeats.reshape((-1,))
-        if len(counts) == 1:
-            counts = counts.expand((length,))
-        if len(counts) != length:
-            raise RuntimeError(
-                f"repeats must have the same size as input along dim, but got repeats.size(0) = {len(counts)} and "
-                f"input.size({d}) = {length}"
-            )
-        places = _places(counts)
-    else:
-        if repeats < 0:
-            raise RuntimeError("repeats can not be negative")
-        places = ops.arange(length).unsqueeze(1).expand((length, repeats)).reshape((-1,))
-    if output_size is not None and output_size != len(places):
-        raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {len(places)} but got {output_size}")
-    return input.index_select(d, places)
-
-
-def _places(counts):
-    """Of counts[i] each i."""
-    if (counts < 0).any():
-        raise RuntimeError("repeats can not be negative")
-    ends = counts.to(_C.int64).cumsum(0)
-    total = ends[-1].item() if len(ends) else 0
-    # At each place, how many have ended there: those before it, added up, are its number.
-    ended = ops.zeros((total + 1,), dtype=_C.int64).index_add(0, ends, ops.ones_like(ends))
-    return ended[:total].cumsum(0)
-
-
 def unravel_index(indices, shape):
     """The coordinates of flat places in a shape: a tuple of tensors, one for each dimension."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)

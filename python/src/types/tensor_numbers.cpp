@@ -81,6 +81,8 @@ SHUNT_COMMUTATIVE(bitOr, "bitwise_or")
 SHUNT_COMMUTATIVE(bitXor, "bitwise_xor")
 SHUNT_ORDERED(floorDivide, "floor_divide")
 SHUNT_ORDERED(remainder, "remainder")
+SHUNT_ORDERED(shiftLeft, "bitwise_left_shift")
+SHUNT_ORDERED(shiftRight, "bitwise_right_shift")
 SHUNT_INPLACE(inplaceAdd, "add_")
 SHUNT_INPLACE(inplaceSubtract, "sub_")
 SHUNT_INPLACE(inplaceMultiply, "mul_")
@@ -90,6 +92,9 @@ SHUNT_INPLACE(inplaceRemainder, "remainder_")
 SHUNT_INPLACE(inplaceAnd, "bitwise_and_")
 SHUNT_INPLACE(inplaceOr, "bitwise_or_")
 SHUNT_INPLACE(inplaceXor, "bitwise_xor_")
+SHUNT_INPLACE(inplaceShiftLeft, "bitwise_left_shift_")
+SHUNT_INPLACE(inplaceShiftRight, "bitwise_right_shift_")
+SHUNT_UNARY(positive, "positive")
 SHUNT_UNARY(negative, "neg")
 SHUNT_UNARY(absolute, "abs")
 SHUNT_UNARY(invert, "bitwise_not")
@@ -122,8 +127,6 @@ PyObject* inplacePower(PyObject* a, PyObject* b, PyObject*) {
   static Named op("pow_");
   return op.method(a, b);
 }
-
-PyObject* positive(PyObject* a) { return Py_NewRef(a); }
 
 int isTrue(PyObject* self) {
   return guardedStatus([&] {
@@ -172,6 +175,8 @@ PyNumberMethods tensor_number_methods = {
     .nb_absolute = absolute,
     .nb_bool = isTrue,
     .nb_invert = invert,
+    .nb_lshift = shiftLeft,
+    .nb_rshift = shiftRight,
     .nb_and = bitAnd,
     .nb_xor = bitXor,
     .nb_or = bitOr,
@@ -182,6 +187,8 @@ PyNumberMethods tensor_number_methods = {
     .nb_inplace_multiply = inplaceMultiply,
     .nb_inplace_remainder = inplaceRemainder,
     .nb_inplace_power = inplacePower,
+    .nb_inplace_lshift = inplaceShiftLeft,
+    .nb_inplace_rshift = inplaceShiftRight,
     .nb_inplace_and = inplaceAnd,
     .nb_inplace_xor = inplaceXor,
     .nb_inplace_or = inplaceOr,

@@ -96,33 +96,17 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     return result if batched else result.squeeze(0)
 
 
-def _transposed(dims, name, input, weight, bias, stride, padding, output_padding, groups, dilation):
-    input, batched = _batched(input, dims, name)
-    result = ops.convolution(
-        input,
-        weight,
-        bias,
-        numbers(stride, dims, "stride"),
-        numbers(padding, dims, "padding"),
-        numbers(dilation, dims, "dilation"),
-        True,
-        numbers(output_padding, dims, "output_padding"),
-        groups,
-    )
-    return result if batched else result.squeeze(0)
-
-
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """The gradient of conv1d with respect to its input, as an operator. Shapes: (N, C, L) or (C, L), weight (C, out /
     groups, K)."""
-    return _transposed(1, "conv_transpose1d", input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return ops.conv_transpose1d(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """The gradient of conv2d with respect to its input, as an operator. Shapes: (N, C, H, W) or (C, H, W), weight (C,
     out / groups, KH,
     KW)."""
-    return _transposed(2, "conv_transpose2d", input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return ops.conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):

@@ -1,6 +1,6 @@
 """Distances and similarities of vectors."""
 
-from shunt.nn.functional._common import broadcast_shapes, ops
+from shunt.nn.functional._common import ops
 
 
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
@@ -11,16 +11,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """The dot product along `dim`, divided by both norms, of which each is at least `eps`."""
-    if not x1.is_floating_point() or not x2.is_floating_point():
-        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x1.dtype}")
-    shape = broadcast_shapes(x1.shape, x2.shape)
-    x1, x2 = x1.expand(shape), x2.expand(shape)
-    n1, n2 = (_norm(x, dim).clamp_min(eps) for x in (x1, x2))
-    return ((x1 / n1) * (x2 / n2)).sum(dim)
-
-
-def _norm(x, dim):
-    return ops.linalg_vector_norm(x, 2, (dim,), True)
+    return ops.cosine_similarity(x1, x2, dim, eps)
 
 
 def cosine_similarity_of(x1, x2, dim, eps):

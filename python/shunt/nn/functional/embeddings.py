@@ -146,20 +146,4 @@ def one_hot(tensor, num_classes=-1):
 
     By default there are as many classes as the largest index needs.
     """
-    from shunt import _C
-
-    if tensor.dtype is not _C.int64:
-        raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, but got {tensor.dtype}")
-    if tensor.numel() == 0:
-        if num_classes <= 0:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return ops.empty((*tensor.shape, num_classes), dtype=_C.int64)
-    if int(tensor.min()) < 0:
-        raise RuntimeError("Class values must be non-negative.")
-    if num_classes == -1:
-        num_classes = int(tensor.max()) + 1
-    elif num_classes < 1:
-        raise RuntimeError("num_classes should be positive")
-    elif num_classes <= int(tensor.max()):
-        raise RuntimeError("Class values must be smaller than num_classes.")
-    return ops.zeros((*tensor.shape, num_classes), dtype=_C.int64).scatter_(-1, tensor.unsqueeze(-1), 1)
+    return ops.one_hot(tensor, num_classes)

@@ -7,47 +7,12 @@ from shunt.nn.functional._common import numbers, ops
 
 def pixel_shuffle(input, upscale_factor):
     """r * r channels as one of r times the height and width. Shape (*, C * r^2, H, W) to (*, C, H * r, W * r)."""
-    r = upscale_factor
-    if input.dim() < 3:
-        raise RuntimeError(
-            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.dim()} dimension(s)"
-        )
-    if r <= 0:
-        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
-    lead, (c, h, w) = tuple(input.shape[:-3]), input.shape[-3:]
-    if c % (r * r):
-        raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
-            "but "
-            f"input.size(-3)={c} is not divisible by {r * r}"
-        )
-    x = input.reshape((*lead, c // (r * r), r, r, h, w))
-    n = len(lead)
-    x = x.permute((*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return x.reshape((*lead, c // (r * r), h * r, w * r))
+    return ops.pixel_shuffle(input, upscale_factor)
 
 
 def pixel_unshuffle(input, downscale_factor):
     """The inverse of pixel_shuffle. Shape (*, C, H * r, W * r) to (*, C * r^2, H, W)."""
-    r = downscale_factor
-    if input.dim() < 3:
-        raise RuntimeError(
-            f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.dim()} "
-            f"dimension(s)"
-        )
-    if r <= 0:
-        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
-    lead, (c, h, w) = tuple(input.shape[:-3]), input.shape[-3:]
-    for name, size in (("height", h), ("width", w)):
-        if size % r:
-            raise RuntimeError(
-                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but {size} is not divisible "
-                f"by {r}"
-            )
-    x = input.reshape((*lead, c, h // r, r, w // r, r))
-    n = len(lead)
-    x = x.permute((*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return x.reshape((*lead, c * r * r, h // r, w // r))
+    return ops.pixel_unshuffle(input, downscale_factor)
 
 
 def channel_shuffle(input, groups):

@@ -126,13 +126,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     """
     batchmean = reduction == "batchmean" and size_average is None and reduce is None
     number = reduction_of("sum" if batchmean else reduction, size_average, reduce)
-    if log_target:
-        loss = ops.exp(target) * (target - input)
-    else:
-        # 0 * log(0) is 0.
-        term = ops.where(target == 0, ops.zeros_like(target), target * ops.log(target))
-        loss = ops.where(target.isnan(), target, term) - target * input
-    loss = reduced(loss, number)
+    loss = ops.kl_div(input, target, number, log_target=log_target)
     return loss / input.size(0) if batchmean and input.dim() > 0 else loss
 
 
@@ -148,11 +142,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
             "Please ensure they have the same size."
         )
-    # In graphs no value can be read; PyTorch's have no such check either.
-    if not _C._is_recording() and not bool(((input >= 0) & (input <= 1)).all()):
-        raise RuntimeError("all elements of input should be between 0 and 1")
-    loss = (target - 1) * ops.clamp_min(ops.log1p(-input), -100) - target * ops.clamp_min(ops.log(input), -100)
-    return reduced(loss if weight is None else loss * weight, number)
+    return ops.binary_cross_entropy(input, target, weight, number)
 
 
 def binary_cross_entropy_with_logits(

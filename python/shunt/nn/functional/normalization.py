@@ -58,32 +58,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 
     `eps` is by default the distance from 1 to the next number of the dtype.
     """
-    shape = tuple(normalized_shape)
-    if not shape:
-        raise RuntimeError(
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
-            f"normalized_shape = {list(shape)}"
-        )
-    if weight is not None and tuple(weight.shape) != shape:
-        raise RuntimeError(
-            "Expected weight to be of same shape as normalized_shape, but got weight of shape "
-            f"{list(weight.shape)} and normalized_shape = {list(shape)}"
-        )
-    if tuple(input.shape[-len(shape) :]) != shape or input.dim() < len(shape):
-        raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
-            f"but got input of size{list(input.shape)}"
-        )
-    from shunt import _C
-
-    x, narrow = input, input.dtype in (_C.float16, _C.bfloat16)
-    if narrow:
-        x = input.to(_C.float32)
-    if eps is None:
-        eps = 2.0**-52 if x.dtype is _C.float64 else 2.0**-23
-    result = x * ops.rsqrt((x * x).mean(tuple(range(-len(shape), 0)), True) + eps)
-    result = result.to(input.dtype) if narrow else result
-    return result if weight is None else result * weight
+    return ops.rms_norm(input, normalized_shape, weight, eps)
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
@@ -96,27 +71,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     n, channels = input.shape[:2]
     elements = n * channels // max(num_groups, 1)
     _check_more_than_one((elements, num_groups, *input.shape[2:]))
-    if num_groups <= 0 or channels % num_groups != 0:
-        raise RuntimeError(
-            f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
-            f"{list(input.shape)} and num_groups={num_groups}"
-        )
-    for name, t in (("weight", weight), ("bias", bias)):
-        if t is not None and (t.dim() != 1 or t.numel() != channels):
-            raise RuntimeError(
-                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} "
-                f"of shape "
-                f"{list(t.shape)} and input of shape {list(input.shape)}"
-            )
-    if input.numel() == 0:
-        result = input.clone()
-    else:
-        groups = input.contiguous().reshape((n, num_groups, -1))
-        result = ops.layer_norm(groups, (groups.size(2),), None, None, eps).reshape(input.shape)
-    shape = (1, channels, *(1,) * (input.dim() - 2))
-    if weight is not None:
-        result = result * weight.reshape(shape)
-    return result if bias is None else result + bias.reshape(shape)
+    return ops.group_norm(input, num_groups, weight, bias, eps)
 
 
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):

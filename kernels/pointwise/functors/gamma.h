@@ -1,0 +1,39 @@
+// The gamma function's logarithm and its derivatives: they branch and loop, so none is a vector loop. See
+// shunt/elementwise/functor.h.
+#pragma once
+
+#include <shunt/elementwise/functor.h>
+
+namespace shunt::functors {
+
+#define SHUNT_GAMMA_FUNCTOR(Name, function)       \
+  struct Name : FloatFunctor<1> {                 \
+    static constexpr bool kLarge = true;          \
+    template <class C>                            \
+    static constexpr bool kVectorizes = false;    \
+    template <class C>                            \
+    SHUNT_ALWAYS_INLINE C operator()(C x) const { \
+      return function(x);                         \
+    }                                             \
+  };
+
+SHUNT_GAMMA_FUNCTOR(Lgamma, math::lgamma)
+SHUNT_GAMMA_FUNCTOR(Digamma, math::digamma)
+SHUNT_GAMMA_FUNCTOR(Trigamma, math::trigamma)
+#undef SHUNT_GAMMA_FUNCTOR
+
+/// The nth derivative of digamma, n >= 2: n! zeta(n + 1, x), negative for even n.
+struct Polygamma : FloatFunctor<1, 1> {
+  static constexpr bool kLarge = true;
+  template <class C>
+  static constexpr bool kVectorizes = false;
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C x, C n) const {
+    const auto order = static_cast<double>(n);
+    double factor = -1;  // (-1)^(n + 1) n!, infinite where zeta's terms are of no account
+    for (double k = 1; k <= order && factor - factor == 0; k += 1) factor *= -k;
+    return static_cast<C>(factor * math::zeta(order + 1, static_cast<double>(x)));
+  }
+};
+
+}  // namespace shunt::functors
