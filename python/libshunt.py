@@ -3,7 +3,7 @@
 CMake packs this file into every package that has an extension, as _libshunt.py beside the _build.py of that package.
 """
 
-import ctypes
+import _ctypes  # what ctypes opens libraries by, at a tenth of its import
 import os
 
 from . import _build
@@ -26,7 +26,7 @@ def load_libshunt() -> None:
                     f"this process has already loaded another copy of Shunt, {other}, and {_DISTRIBUTION} needs "
                     f"{path}; what loaded the other has to be built against the package shunt-runtime.")
     try:
-        ctypes.CDLL(name)
+        _ctypes.dlopen(name, os.RTLD_NOW)
     except OSError as error:
         raise ImportError(f"{_DISTRIBUTION} can't load Shunt: {error}{_advice(str(error))}") from None
 

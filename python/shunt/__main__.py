@@ -1,15 +1,18 @@
-"""python -m shunt FILE [arguments...]: runs a program written for PyTorch, with Shunt in the place of PyTorch."""
+"""python -m shunt [-m MODULE | -c PROGRAM | FILE | -] [arguments...]: runs a program written for PyTorch, with Shunt
+in the place of PyTorch."""
 
+import atexit
 import os
 import runpy
 import sys
+import types
 
 from shunt._as_torch import as_torch, missing
 
-_USAGE = """usage: python -m shunt [-m MODULE | FILE] [arguments...]
+_USAGE = """usage: python -m shunt [-m MODULE | -c PROGRAM | FILE | -] [arguments...]
 
-Runs a program written for PyTorch: `import torch` is answered by Shunt, in this process only. At the end it lists, on
-stderr, what the program asked for and Shunt lacks."""
+Runs a program written for PyTorch (- is the standard input): `import torch` is answered by Shunt, in this process
+only. At the end it lists, on stderr, what the program asked for and Shunt lacks."""
 
 
 def _report():
@@ -17,28 +20,39 @@ def _report():
         print("shunt: the program asked for these, which Shunt doesn't have: " + ", ".join(missing), file=sys.stderr)
 
 
+def _run_text(program, name):
+    """Runs the text of a program as the module __main__."""
+    code = compile(program, name, "exec")
+    module = types.ModuleType("__main__")
+    sys.modules["__main__"] = module
+    exec(code, module.__dict__)
+
+
 def main(arguments):
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_USAGE, file=sys.stderr if not arguments else sys.stdout)
         return 0 if arguments else 2
     as_torch()
-    try:
-        if arguments[0] == "-m":
-            if len(arguments) < 2:
-                print(_USAGE, file=sys.stderr)
-                return 2
-            sys.argv = arguments[1:]
-            sys.path[0] = os.getcwd()
-            runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
-        else:
-            if not os.path.exists(arguments[0]):
-                print(f"shunt: can't open {arguments[0]}: no such file", file=sys.stderr)
-                return 2
-            sys.argv = arguments
-            sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
-            runpy.run_path(arguments[0], run_name="__main__")
-    finally:
-        _report()
+    atexit.register(_report)  # below the traceback, if there is one
+    first, *others = arguments
+    if first in ("-m", "-c") and not others:
+        print(_USAGE, file=sys.stderr)
+        return 2
+    if first == "-m":
+        sys.argv = others
+        sys.path[0] = os.getcwd()
+        runpy.run_module(others[0], run_name="__main__", alter_sys=True)
+    elif first in ("-c", "-"):
+        sys.argv = ["-c", *others[1:]] if first == "-c" else arguments
+        sys.path[0] = ""
+        _run_text(*((others[0], "<string>") if first == "-c" else (sys.stdin.read(), "<stdin>")))
+    else:
+        if not os.path.exists(first):
+            print(f"shunt: can't open {first}: no such file", file=sys.stderr)
+            return 2
+        sys.argv = arguments
+        sys.path[0] = os.path.dirname(os.path.abspath(first))
+        runpy.run_path(first, run_name="__main__")
     return 0
 
 

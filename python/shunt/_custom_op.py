@@ -24,8 +24,8 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
             declared = {a.name for a in result._opoverload._schema.arguments if a.is_write}
             if mutates_args != "unknown" and set(mutates_args) != declared:
                 result._lib._destroy()
-                raise ValueError(f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. "
-                                 f"The schema suggests that the op mutates {sorted(declared)}")
+                raise ValueError(f"Attempted to create a custom op with `mutates_args={mutates_args}` and "
+                                 f"`schema={schema}. The schema suggests that the op mutates {sorted(declared)}")
         result.register_kernel(device_types)(function)
         return result
 
@@ -51,7 +51,10 @@ class CustomOpDef:
         self._lib = Library(self._namespace, "FRAGMENT")
         self._lib.define(self._name + schema)
         self._opoverload = _C._get_operator(name, "")
+        self._writes = [a.name for a in self._opoverload._schema.arguments if a.is_write]
         self._lib.impl(self._name, self._autograd_kernel, "Autograd", with_keyset=True)
+        if self._writes:
+            self._lib.impl(self._name, self._write_kernel, "ADInplaceOrView", with_keyset=True)
         self._fake = None
         self._lib.impl(self._name, self._fake_kernel, "Meta")
         functools.update_wrapper(self, fn)
@@ -100,17 +103,17 @@ class CustomOpDef:
         if self._fake is not None:
             return self._fake(*args, **kwargs)
         if self._opoverload._schema.returns:
-            raise RuntimeError(f"There was no fake impl registered for {self}: what it returns for tensors without elements "
-                               f"(on meta, or fake) is not known. Please use `{self._init_fn.__name__}.register_fake` to add "
-                               "one.")
+            raise RuntimeError(f"There was no fake impl registered for {self}: what it returns for tensors without "
+                               "elements (on meta, or fake) is not known. Please use "
+                               f"`{self._init_fn.__name__}.register_fake` to add one.")
         return None
 
     def register_autograd(self, backward, /, *, setup_context=None):
         """Registers the gradient; see library.register_autograd()."""
         if any(a.is_write for a in self._opoverload._schema.arguments):
-            raise RuntimeError(f"Cannot register autograd formula for non-functional operator {self._opoverload} with schema "
-                               f"{self._opoverload._schema}. Please create a functional operator and register an autograd "
-                               "formula for that.")
+            raise RuntimeError(f"Cannot register autograd formula for non-functional operator {self._opoverload} with "
+                               f"schema {self._opoverload._schema}. Please create a functional operator and register "
+                               "an autograd formula for that.")
         _check_setup_context(self._opoverload, setup_context)
         self._backward_fn, self._setup_context_fn = backward, setup_context
 
@@ -133,6 +136,16 @@ class CustomOpDef:
 
     def _autograd_kernel(self, keys, *args, **kwargs):
         return _run_autograd(self._opoverload, self._backward_fn, self._setup_context_fn, keys, args, kwargs)
+
+    def _write_kernel(self, keys, *args, **kwargs):
+        """The function may write memory by other means than operators: graphs that saved it must hear of it."""
+        result = self._opoverload.redispatch(keys - _C.DispatchKeySet("ADInplaceOrView"), *args, **kwargs)
+        named = {a.name: value for a, value in zip(self._opoverload._schema.arguments, args)}
+        named.update(kwargs)
+        for tensor in _tensors_in([named.get(name) for name in self._writes]):
+            if not tensor.is_inference():
+                _C._increment_version(tensor)
+        return result
 
 
 class _KernelEnabled:
@@ -164,12 +177,12 @@ def _check_no_alias(op, arguments, args, kwargs, result):
     given = {id(t): t for t in _tensors_in([*args, *kwargs.values()])}
     for t in _tensors_in([result]):
         if id(t) in given:
-            raise RuntimeError(f"{op._qualname} (with implementation in {op._init_fn.__module__}): The output of this custom "
-                               "operator must not also be an input to this custom operator and may not alias any inputs to "
-                               "this custom operator or other returns. The most common way to trigger this error is if we "
-                               "have y = custom_op(x) and y and x are the same Tensor. Please instead return a clone of the "
-                               "offending output tensor(s) (e.g. return x.clone()) or refactor the custom operator to not "
-                               "return y.")
+            raise RuntimeError(f"{op._qualname} (with implementation in {op._init_fn.__module__}): The output of this "
+                               "custom operator must not also be an input to this custom operator and may not alias "
+                               "any inputs to this custom operator or other returns. The most common way to trigger "
+                               "this error is if we have y = custom_op(x) and y and x are the same Tensor. Please "
+                               "instead return a clone of the offending output tensor(s) (e.g. return x.clone()) or "
+                               "refactor the custom operator to not return y.")
 
 
 # ---- gradients --------------------------------------------------------------------------------------------------
@@ -237,8 +250,8 @@ def _node_class(op, gradient, setup):
         @staticmethod
         def backward(ctx, *grads):
             if gradient is None:
-                raise RuntimeError(f"Trying to backward through {op} but no autograd formula was registered. Please use "
-                                   "register_autograd to add one.")
+                raise RuntimeError(f"Trying to backward through {op} but no autograd formula was registered. Please "
+                                   "use register_autograd to add one.")
             result = gradient(ctx, *grads)
             if not isinstance(result, tuple):
                 result = (result,)
@@ -307,8 +320,9 @@ def _all_keywords(op, kwargs):
 def make_autograd_kernel(op, backward, setup_context):
     """A kernel for Autograd that records the operator with this gradient."""
     if any(a.is_write for a in op._schema.arguments):
-        raise RuntimeError(f"Cannot register autograd formula for non-functional operator {op} with schema {op._schema}. "
-                           "Please create a functional operator and register an autograd formula for that.")
+        raise RuntimeError(f"Cannot register autograd formula for non-functional operator {op} with schema "
+                           f"{op._schema}. Please create a functional operator and register an autograd formula for "
+                           "that.")
     _check_setup_context(op, setup_context)
     return lambda keys, *args, **kwargs: _run_autograd(op, backward, setup_context, keys, args, kwargs)
 
@@ -390,8 +404,8 @@ def _check_fake(op, args, kwargs):
     for i, (r, f) in enumerate(zip(real, fake)):
         for what in ("dtype", "shape", "device"):
             if getattr(r, what) != getattr(f, what):
-                raise RuntimeError(f"{op}: result {i + 1} of the fake kernel has {what} {getattr(f, what)}, the kernel's has "
-                                   f"{getattr(r, what)}")
+                raise RuntimeError(f"{op}: result {i + 1} of the fake kernel has {what} {getattr(f, what)}, the "
+                                   f"kernel's has {getattr(r, what)}")
 
 
 def _check_autograd(op, args, kwargs):
@@ -417,7 +431,8 @@ def opcheck(op, args, kwargs, test_utils, raise_exception):
     if isinstance(op, CustomOpDef):
         op = op._opoverload
     if isinstance(op, _C.OpOverloadPacket):
-        raise ValueError(f"opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. {op}.default, got {type(op)}")
+        raise ValueError(f"opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. {op}.default, got "
+                         f"{type(op)}")
     chosen = list(_TESTS) if test_utils is None else [test_utils] if isinstance(test_utils, str) else list(test_utils)
     results = {}
     for name in chosen:

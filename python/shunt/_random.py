@@ -4,8 +4,8 @@ from shunt._C import default_generator
 
 
 def manual_seed(seed):
-    """Starts the sequence of this seed in the default generator, which it returns."""
-    return default_generator.manual_seed(seed)
+    """Starts the sequence of this seed, whatever int() takes, in the default generator, which it returns."""
+    return default_generator.manual_seed(int(seed))
 
 
 def seed():

@@ -113,6 +113,24 @@ class Tensor(_C.TensorBase):
         from shunt._dlpack import device_of
         return device_of(self)
 
+    def __array_namespace__(self, *, api_version=None):
+        """The module shunt.array_api, which has the functions of the Python array API standard. ValueError for a
+        version of it that is newer than 2024.12."""
+        from shunt import array_api
+        if api_version is not None and api_version > array_api.__array_api_version__:
+            raise ValueError(f"__array_namespace__(): the newest version is {array_api.__array_api_version__}, not "
+                             f"{api_version}")
+        return array_api
+
+    def __complex__(self):
+        return complex(self.item())
+
+    def to_device(self, device, /, *, stream=None):
+        """The tensor on a device, the array API standard's name of to(device). ValueError where `stream` is given."""
+        if stream is not None:
+            raise ValueError(f"to_device(): there are no streams, got stream={stream!r}")
+        return self.to(device)
+
     # pickle and copy.
     def __reduce_ex__(self, protocol):
         from shunt._reduction import reduce_tensor
@@ -137,13 +155,16 @@ class Tensor(_C.TensorBase):
         return -1 if self.device.index is None else self.device.index
 
     def is_shared(self):
-        """False: no memory is shared with other processes."""
-        return False
+        """Whether the memory is shared with other processes."""
+        import sys
+        shared = sys.modules.get("shunt.multiprocessing._shared")
+        return shared is not None and shared.region_of(self) is not None
 
     def share_memory_(self):
-        """Refused: memory is not shared with other processes."""
-        raise NotImplementedError("share_memory_(): Shunt's tensors don't lie in memory that processes share. Send "
-                                  "them through a pipe or a queue, which pickle them.")
+        """Moves the elements to memory that is shared with processes that are forked, or that get the tensor as an
+        argument or through a queue. Other tensors over the memory where they were stay there."""
+        from shunt.multiprocessing._shared import share
+        return share(self)
 
     def pin_memory(self, device=None):
         """Refused: no memory is page-locked."""

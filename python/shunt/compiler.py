@@ -9,22 +9,29 @@ would do. From then on C++ decides (Note [Specialisations]): it records the func
 runs the graph. What can't be recorded soundly runs as it is, and explain() says why, with the line.
 """
 
-import copy
 import functools
 import os
 import sys
-import threading
 import types
-import warnings
+from _thread import allocate_lock  # threading's Lock
 
 from shunt import _C
 
-__all__ = ["Compiled", "compile", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
-           "reset"]
+__all__ = ["Compiled", "InvalidBackend", "compile", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting",
+           "list_backends", "reset"]
 
 _UNSTABLE_CALLS = 3  # calls that change what the function reads, before it is left alone
 _LIFT_AFTER = 3  # values of a float, before it is a tensor to the graph
 _OPTIONS = {"record_after": None, "max_variants": 8, "max_sizes": 32, "check": None}
+# What programs for torch.compile give, and means nothing here.
+_BACKENDS = ("shunt", "inductor", "eager", "aot_eager", "aot_eager_decomp_partition", "cudagraphs", "onnxrt", "openxla",
+             "tvm")
+_MODES = (None, "default", "lite", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+_OTHER_OPTIONS = ("coordinate_descent_tuning", "cpp_wrapper", "debug", "disable_progress", "epilogue_fusion",
+                  "fallback_random", "force_disable_caches", "freezing", "fx_graph_cache", "guard_filter_fn",
+                  "max_autotune", "max_autotune_gemm", "max_autotune_pointwise", "permute_fusion", "shape_padding",
+                  "size_asserts", "verbose_progress")
+_OTHER_GROUPS = ("aot_inductor.", "cpp.", "cuda.", "trace.", "triton.")
 
 _everything = None  # weak references to all compiled functions, for reset()
 
@@ -41,6 +48,10 @@ def _walker():
 _walker_state = []
 
 
+class InvalidBackend(RuntimeError):
+    """compile() was given a backend of an unknown name."""
+
+
 class Compiled(_C._CompiledBase):
     """What compile() returns; called as the function is."""
 
@@ -52,7 +63,7 @@ class Compiled(_C._CompiledBase):
         self._options = options
         self._name = name or getattr(function, "__qualname__", type(function).__qualname__)
         self._is_full = fullgraph
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._made_by = None  # of a method of one object: the class's
         self._key = f"_shunt compiled {getattr(function, '__qualname__', '')}"  # under which objects keep theirs
         self.reset()
@@ -160,12 +171,14 @@ class Compiled(_C._CompiledBase):
         if found.kind in ("keys", "set", "plain"):
             return f"{found.path} are others"
         expected, got = ("nothing" if v is guard.MISSING else refusal.shortened(v) for v in values)
+        if got == expected:
+            got = "another, of that form" if got.startswith("a ") else "another that reads the same"
         return f"{found.path}: expected {expected}, got {got}"
 
     def _give_up(self, why):
         self._given_up = why
         self._is_off = not any(f[2] is None for f in self._facts.values())
-        warnings.warn(f"shunt.compile: {self._name} runs as it does without: {why}", stacklevel=2)
+        _C._warn(f"shunt.compile: {self._name} runs as it does without: {why}")
 
     # --- what C++ calls ---
 
@@ -291,7 +304,8 @@ class Compiled(_C._CompiledBase):
         """Of a function itself, as copies of functions are; of a method or module one that compiles its copy."""
         if isinstance(self._function, types.FunctionType):
             return self
-        return Compiled(copy.deepcopy(self._function, memo), self._options, self._name, self._is_full)
+        from copy import deepcopy
+        return Compiled(deepcopy(self._function, memo), self._options, self._name, self._is_full)
 
     def __reduce__(self):
         if self._made_by is not None:
@@ -340,10 +354,11 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="shunt", mode=
     Args:
         model: a function, method, module or other callable.
         fullgraph: raises RuntimeError where the function can't be a graph.
-        dynamic, mode, backend: accepted as torch.compile's are; they change nothing.
+        dynamic, mode, backend: those of torch.compile are accepted; they change nothing. Others are a RuntimeError,
+            InvalidBackend for a backend.
         options: a dict: record_after (calls with the same arguments before it is recorded; "auto": when times say so),
             max_variants (8), max_sizes (32), check ("first", "always" or "never": which runs are compared with the
-            function). Other keys are accepted, and change nothing.
+            function). torch.compile's common ones are accepted, and change nothing; others are a RuntimeError.
         disable: returns `model` itself.
         name: for messages.
     """
@@ -356,6 +371,10 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="shunt", mode=
     if not isinstance(backend, str):
         raise NotImplementedError("compile: backend: functions that take a graph aren't supported; Compiled.graph() "
                                   "shows it")
+    if backend not in _BACKENDS:
+        raise InvalidBackend(f"compile: backend: invalid backend {backend!r}; expected one of {', '.join(_BACKENDS)}")
+    if mode not in _MODES:
+        raise RuntimeError(f"compile: unrecognized mode {mode!r}; expected one of {', '.join(_MODES[1:])}")
     if disable or getattr(model, "_shunt_disabled", False):
         return model
     compiled = Compiled(model, _options_from(options), name, fullgraph)
@@ -368,6 +387,9 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="shunt", mode=
 
 
 def _options_from(options):
+    for key in options or {}:
+        if key not in _OPTIONS and key not in _OTHER_OPTIONS and not str(key).startswith(_OTHER_GROUPS):
+            raise RuntimeError(f"compile: unexpected option {key!r}; expected one of {', '.join(_OPTIONS)}")
     given = {key: (options or {}).get(key, default) for key, default in _OPTIONS.items()}
     after = given["record_after"]
     if after is None:

@@ -16,6 +16,7 @@
 #include "python/src/dispatch/dispatch.h"
 #include "python/src/files/files.h"
 #include "python/src/func/calls.h"
+#include "python/src/nn/look_up.h"
 #include "python/src/types/constants.h"
 #include "python/src/types/cuda.h"
 #include "python/src/types/device.h"
@@ -48,6 +49,7 @@ PyObject* setMoreForms(PyObject*, PyObject* by_name) {
 
 PyMethodDef module_functions[] = {
     {"_set_more_forms", setMoreForms, METH_O, nullptr},
+    {"_warn", warnFromPython, METH_VARARGS, nullptr},
     {"_set_tensor_class", setTensorClass, METH_O, nullptr},
     {"_set_parameter_class", setParameterClass, METH_O, nullptr},
     {"_set_function_class", setFunctionClass, METH_VARARGS, nullptr},
@@ -71,9 +73,10 @@ void addFunctions(PyObject* module) {
 }
 
 void fill(PyObject* m) {
-  for (PyMethodDef* functions : {module_functions, autograd_functions, recording_functions, factory_functions,
-                                 dlpack_functions, storage_functions, setting_functions, file_functions, cuda_functions,
-                                 tensor_class_functions, tensor_value_functions, default_device_functions})
+  for (PyMethodDef* functions :
+       {module_functions, autograd_functions, recording_functions, factory_functions, dlpack_functions,
+        storage_functions, setting_functions, file_functions, cuda_functions, tensor_class_functions,
+        tensor_value_functions, default_device_functions, module_look_up_functions})
     checkStatus(PyModule_AddFunctions(m, functions));
   checkStatus(PyModule_AddStringConstant(m, "__version__", SHUNT_VERSION));
   addConstants(m);
@@ -87,6 +90,7 @@ void fill(PyObject* m) {
   addHandleType(m);
   addGradModes(m);
   sendLogToPython();
+  watchEnd();
   addFunctions(m);
   addDispatch(m);
   addCompiled(m);

@@ -239,8 +239,8 @@ variable_list grad(const variable_list& outputs, const variable_list& inputs, co
     grads = execute(outputs, grad_outputs, inputs, false, retains, create_graph);
   }
   for (size_t i = 0; i < grads.size() && !allow_unused; ++i)
-    SHUNT_CHECK(grads[i].defined(), "One of the differentiated Tensors (number ", i,
-                ") appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");
+    SHUNT_CHECK(grads[i].defined(), "The differentiated Tensor at index ", i,
+                " appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");
   if (ActiveTrace* trace = activeTrace()) [[unlikely]]
     for (Tensor& grad : grads)
       if (grad.defined()) grad = trace->wrapped(grad);

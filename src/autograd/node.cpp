@@ -2,6 +2,7 @@
 
 #include "src/autograd/anomaly.h"
 #include "src/autograd/graph_task.h"
+#include "src/tensor/tensor_block.h"
 
 #include <cxxabi.h>
 
@@ -11,21 +12,38 @@ namespace shunt {
 
 constinit thread_local uint64_t autograd::detail::next_sequence_nr SHUNT_TLS_MODEL = 0;
 
-// Nodes of this thread that wait to be destroyed (Note [Destruction without recursion]).
+// Nodes of this thread that wait (Note [Destruction without recursion]): to be destroyed, or, where weak references
+// keep their memory, to give up what they own. A node is in one of the lists at most: what waits to give up is not
+// destroyed before, as the list has a weak reference to it.
 struct Node::Worklist {
-  Node* head;
+  Node* to_destroy;
+  Node* to_release;
   bool draining;
 
+  static void push(Node*& list, Node* node) { node->next_to_destroy_ = std::exchange(list, node); }
+  static Node* pop(Node*& list) { return std::exchange(list, list->next_to_destroy_); }
+  void pushRelease(Node* node) {
+    IntrusiveAccess::retainWeak(*node);
+    push(to_release, node);
+  }
   void drain() {
-    while (Node* node = head) {
-      head = node->next_to_destroy_;
-      node->end();
+    for (;;) {
+      if (to_release != nullptr) {
+        Node* const node = pop(to_release);
+        giveUp(*node);
+        IntrusiveAccess::releaseWeak(*node);
+      } else if (to_destroy != nullptr) {
+        pop(to_destroy)->end();
+      } else {
+        break;
+      }
     }
     draining = false;
   }
+  static void giveUp(Node& node);
   static constinit thread_local Worklist current SHUNT_TLS_MODEL;
 };
-constinit thread_local Node::Worklist Node::Worklist::current{nullptr, false};
+constinit thread_local Node::Worklist Node::Worklist::current{nullptr, nullptr, false};
 
 struct Node::Extras {
   // From the thread's free lists as the node itself: every node of several outputs has one.
@@ -60,11 +78,7 @@ void Node::end() noexcept {
 
 void Node::destroy() {
   Worklist& list = Worklist::current;
-  if (list.draining) {
-    next_to_destroy_ = list.head;
-    list.head = this;
-    return;
-  }
+  if (list.draining) return Worklist::push(list.to_destroy, this);
   list.draining = true;
   end();
   list.drain();
@@ -72,16 +86,21 @@ void Node::destroy() {
 
 void Node::release_resources() {
   Worklist& list = Worklist::current;
-  const bool outermost = !std::exchange(list.draining, true);
-  Extras* extras = extras_.load(std::memory_order_acquire);
+  if (list.draining) return list.pushRelease(this);
+  list.draining = true;
+  Worklist::giveUp(*this);
+  list.drain();
+}
+
+void Node::Worklist::giveUp(Node& node) {
+  Extras* extras = node.extras_.load(std::memory_order_acquire);
   if (extras != nullptr) extras->foreign.release();
-  release_variables();
-  next_edges_.clear();
+  node.release_variables();
+  node.next_edges_.clear();
   if (extras != nullptr) {
     extras->hooks.reset();
     extras->forward_place.reset();
   }
-  if (outermost) list.drain();
 }
 
 std::string Node::name() const { return autograd::nodeClassName(typeid(*this)); }

@@ -7,6 +7,7 @@
 
 #include "src/dispatch/boxed_types.h"
 
+#include <bitset>
 #include <list>
 #include <source_location>
 
@@ -56,6 +57,7 @@ class KernelMap {
   }
   /// All of this key, newest last; null where there is none.
   const std::vector<KernelRecord>* records(DispatchKey key) const {
+    if (!present_[static_cast<size_t>(key)]) return nullptr;
     for (const Slot& s : slots_)
       if (s.key == key) return &s.records;
     return nullptr;
@@ -65,6 +67,7 @@ class KernelMap {
     while (at != slots_.end() && at->key < key) ++at;
     if (at == slots_.end() || at->key != key) at = slots_.insert(at, Slot{key, {}});
     at->records.push_back(std::move(record));
+    present_.set(static_cast<size_t>(key));
   }
   /// Returns the removed record, so that the caller can destroy its functor unlocked.
   std::optional<KernelRecord> remove(DispatchKey key, uint64_t id) {
@@ -74,7 +77,10 @@ class KernelMap {
         if (r->id != id) continue;
         KernelRecord out = std::move(*r);
         slot->records.erase(r);
-        if (slot->records.empty()) slots_.erase(slot);
+        if (slot->records.empty()) {
+          slots_.erase(slot);
+          present_.reset(static_cast<size_t>(key));
+        }
         return out;
       }
     }
@@ -90,6 +96,7 @@ class KernelMap {
 
  private:
   std::vector<Slot> slots_;
+  std::bitset<kNumKeys> present_;  // the keys of slots_: a table asks for every key, and most have nothing
 };
 
 /// "file.cpp:12", without the folders of the build.

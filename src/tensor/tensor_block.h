@@ -22,6 +22,9 @@ struct IntrusiveAccess {
     t->counts_.store(intrusive_ptr_target::kAlone + intrusive_ptr_target::kStrong, std::memory_order_relaxed);
     return t;
   }
+  /// A weak reference more to an object that has one, and the end of it.
+  static void retainWeak(const intrusive_ptr_target& t) { t.retainWeak(); }
+  static void releaseWeak(const intrusive_ptr_target& t) { t.releaseWeak(); }
 };
 
 /// The keys of a tensor of that backend that does not require grad, outside of inference mode.

@@ -56,6 +56,9 @@ def test_errors_of_the_program_come_out(tmp_path):
     assert result.returncode == 7
     result = run(tmp_path, "import torch\ntorch.mm(1, 2)")
     assert result.returncode == 1 and "TypeError: mm()" in result.stderr
+    result = run(tmp_path, "import torch\nimport torch.no_such_module")
+    assert result.returncode == 1
+    assert result.stderr.endswith("doesn't have: torch.no_such_module\n"), result.stderr  # below the traceback
 
 
 @pytest.mark.parametrize("arguments, code", [([], 2), (["--help"], 0), (["no/such/file.py"], 2), (["-m"], 2)])
@@ -77,4 +80,74 @@ def test_importing_shunt_answers_no_torch(tmp_path):
         torch.marker = 1
         assert shunt.marker == 1
         """, by=())
+    assert result.returncode == 0, result.stderr
+
+
+def by_text(*arguments, text=None):
+    return subprocess.run([sys.executable, "-m", "shunt", *arguments], input=text, capture_output=True, text=True)
+
+
+def test_a_program_as_an_argument_and_as_input():
+    program = "import sys, torch; print(torch.ones(2).sum().item(), sys.argv, __name__)"
+    assert by_text("-c", program, "--flag").stdout == "2.0 ['-c', '--flag'] __main__\n"
+    assert by_text("-", "x", text=program).stdout == "2.0 ['-', 'x'] __main__\n"
+    assert by_text("-c", "raise SystemExit(5)").returncode == 5
+    assert by_text("-c").returncode == 2
+
+
+def test_what_cant_be_imported_is_said_to_be_shunts_lack():
+    result = by_text("-c", "import importlib.util, torch\nprint(importlib.util.find_spec('torch.fx'))\nfrom torch.fx import Graph")
+    assert result.stdout == "None\n"
+    assert "ModuleNotFoundError: No module named 'torch.fx': `import torch` is answered by Shunt here" in result.stderr
+    assert "doesn't have: torch.fx\n" in result.stderr
+    result = by_text("-c", "from torch.nn import NoSuchModule")
+    assert "ImportError: cannot import name 'NoSuchModule' from 'torch.nn' (" in result.stderr and "shunt" in result.stderr
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_processes_that_are_started_anew_find_torch(tmp_path, method):
+    result = run(tmp_path, f"""
+        import multiprocessing
+        import torch
+
+        def double(x):
+            import torch.nn.functional as F
+            assert torch.__version__ == "2.13.0"
+            return F.relu(x * 2)
+
+        if __name__ == "__main__":
+            with multiprocessing.get_context({method!r}).Pool(1) as pool:
+                print(pool.map(double, [torch.ones(2), torch.zeros(1)]))
+        """)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "[tensor([2., 2.]), tensor([0.])]\n"
+
+
+def test_what_is_set_is_seen(tmp_path):
+    result = run(tmp_path, """
+        from unittest import mock
+        import torch
+        import shunt
+
+        torch.zeros(1)
+        relu = torch.nn.functional.relu
+        with mock.patch("torch.nn.functional.relu", lambda x: "patched"):
+            assert torch.nn.functional.relu(1) == shunt.nn.functional.relu(1) == "patched"
+        assert torch.nn.functional.relu is relu is shunt.nn.functional.relu
+        torch.mine = len
+        assert torch.mine is len and shunt.mine is len
+        del torch.mine
+        assert not hasattr(torch, "mine") and not hasattr(shunt, "mine")
+        torch.backends.cudnn.benchmark = True
+        with torch.backends.cudnn.flags():
+            assert torch.backends.cudnn.benchmark is False
+        assert torch.backends.cudnn.benchmark is True
+        assert "zeros" in dir(torch)
+
+        @torch.compile
+        def f(x):
+            return torch.relu(x) + torch.ones(2)
+
+        assert [f(torch.ones(2)).tolist() for _ in range(5)] == [[2.0, 2.0]] * 5
+        """)
     assert result.returncode == 0, result.stderr

@@ -152,10 +152,9 @@ def make(kind, **settings):
 
 
 @pytest.mark.parametrize("kind, settings", [
-    ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True}), ("RMSprop", {"capturable": True}),
-    ("Adam", {"capturable": True}),
-    ("AdamW", {"capturable": True, "amsgrad": True}),
-    ("Adam", {"capturable": True, "weight_decay": 0.1, "maximize": True}),
+    ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True}), ("RMSprop", {}), ("RMSprop", {"momentum": 0.9, "centered": True}),
+    ("Adam", {}), ("Adam", {"capturable": True}), ("AdamW", {"amsgrad": True}), ("Adagrad", {"lr_decay": 0.1}), ("Adadelta", {}),
+    ("Adam", {"weight_decay": 0.1, "maximize": True}),
 ])
 def test_optimisers_are_part_of_graphs(kind, settings):
     found = []
@@ -178,16 +177,47 @@ def test_optimisers_are_part_of_graphs(kind, settings):
 
 
 def test_an_optimiser_that_counts_in_python_is_refused_by_name():
-    model, optimizer = make("Adam")
+    class Counting(optim.SGD):
+        def _update(self, params, grads, states, group):
+            states[0]["count"] = states[0].get("count", 0) + 1
+            super()._update(params, grads, states, group)
+
+    model = nn.Linear(4, 2)
+    optimizer = Counting(model.parameters(), lr=0.1)
 
     def step(x):
         optimizer.zero_grad()
         model(x).square().mean().backward()
         optimizer.step()
     f = unchecked(step)
-    with pytest.warns(UserWarning, match="step"):
+    with pytest.warns(UserWarning, match="count"):
         warm(f, shunt.randn(5, 4), times=6)
     assert hits(f) == 0
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "RMSprop", "Adagrad", "Adadelta"])
+def test_a_schedule_of_a_rate_that_is_a_tensor(kind):
+    found = []
+    for wrap, lr in ((lambda f: f, shunt.tensor(0.01)), (unchecked, shunt.tensor(0.01)), (lambda f: f, 0.01)):
+        shunt.manual_seed(1)
+        model = nn.Linear(4, 2)
+        optimizer = getattr(optim, kind)(model.parameters(), lr=lr)
+        schedule = optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+
+        def step(x):
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+        step, x = wrap(step), shunt.linspace(-1, 1, 20).reshape(5, 4)
+        for _ in range(12):
+            step(x)
+            schedule.step()
+        if wrap is unchecked:
+            assert hits(step) >= 8, step.explain()
+        found.append((model.weight.tolist(), [float(lr) for lr in schedule.get_last_lr()]))
+    assert found[0] == found[1]
+    assert found[1][0] == [pytest.approx(row, rel=1e-5) for row in found[2][0]]
+    assert found[1][1] == pytest.approx(found[2][1], rel=1e-6)
 
 
 def test_a_learning_rate_that_changes():

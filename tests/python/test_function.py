@@ -437,13 +437,31 @@ def test_a_graph_that_ends_on_another_thread():
     assert ref() is None
 
 
-def test_long_chains_end_without_recursion():
-    f = exp_of(shunt)
-    y = leaf(shunt, 0.0)
-    for _ in range(20000):
-        y = f.apply(y * 0)
-    y.sum().backward()
+@pytest.mark.parametrize("what", ["nothing", "attribute", "saved"])
+def test_long_chains_end_without_recursion(what):
+    class AddOne(shunt.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            if what == "attribute":
+                ctx.x = x
+            elif what == "saved":
+                ctx.save_for_backward(x)
+            return x + 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    x = y = leaf(shunt, 0.0)
+    for _ in range(50_000):
+        y = AddOne.apply(y)
+    last = weakref.ref(y.grad_fn)
     del y
+    gc.collect()
+    assert last() is None
+    for _ in range(5000):
+        x = AddOne.apply(x)
+    x.sum().backward()
 
 
 AT_THE_END = """

@@ -2,6 +2,9 @@
 
 import gc
 import itertools
+import os
+import subprocess
+import sys
 import threading
 from typing import List, Optional, Tuple
 
@@ -320,3 +323,48 @@ def test_gradients_of_defined_operators(lib, ns):
     y = getattr(shunt.ops, ns).cube(x)
     y.sum().backward()
     assert y.tolist() == [8.0, 8.0] and x.grad.tolist() == [12.0, 12.0]
+
+
+def test_a_custom_op_that_writes_by_other_means_counts_as_a_change():
+    memory = {}
+
+    @shunt.library.custom_op("written::by_others", mutates_args=("x",))
+    def add_one(x: shunt.Tensor, n: int = 1) -> None:
+        memory["view"] = memoryview(x)
+        memory["view"][0] = 5.0
+
+    a = shunt.ones(2, requires_grad=True)
+    b = a * 1
+    c = b * b
+    version = b._version
+    add_one(b.detach())
+    assert b._version == version + 1 and b[0].item() == 5.0
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        c.sum().backward()
+    x = shunt.ones(2)
+    add_one(x=x)
+    assert x._version == 1
+    with shunt.inference_mode():
+        add_one(shunt.ones(2))
+
+
+def test_libraries_that_come_and_go_leave_little():
+    code = """
+import gc, os, shunt
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def rounds(n):
+    for _ in range(n):
+        lib = shunt.library.Library("come_and_go", "DEF")
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", lambda x: x, "CPU")
+        lib._destroy()
+    gc.collect()
+rounds(500)
+before = resident()
+rounds(2000)
+print(resident() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "SHUNT_JIT": "0"})
+    assert int(done.stdout) < 2000 * 600, done.stdout + done.stderr

@@ -366,6 +366,29 @@ def test_the_interpreter_ends_with_live_threads(work):
         run(END.replace("BODY", textwrap.indent(textwrap.dedent(body), "    ").strip()))
 
 
+def test_the_interpreter_ends_while_finalisers_run():
+    code = """
+        import shunt, threading, time
+        class Last:
+            def __del__(self):
+                shunt.ones(2).sum()
+        class Sub(shunt.Tensor):
+            pass
+        leaves = [shunt.ones(3, requires_grad=True) for _ in range(4)]
+        def loop():
+            while True:
+                for leaf in leaves:
+                    grad = Sub([1.0, 2.0, 3.0])
+                    grad.last, grad.circle = Last(), [grad]
+                    leaf.grad = grad
+        for _ in range(4):
+            threading.Thread(target=loop, daemon=True).start()
+        time.sleep(0.05)
+    """
+    for _ in range(8):
+        run(code)
+
+
 def test_fork():
     run("""
         import os, shunt

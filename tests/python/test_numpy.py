@@ -3,6 +3,7 @@
 import gc
 import subprocess
 import sys
+import weakref
 
 import pytest
 
@@ -138,6 +139,18 @@ np.zeros(3)[torch.tensor(1)]
 """
 
 
+def test_a_circle_through_an_array_is_collected():
+    class Holder:
+        pass
+
+    x, holder = shunt.ones(2), Holder()
+    holder.array, holder.view, x.holder = x.numpy(), memoryview(x), holder
+    gone = weakref.ref(holder)
+    del x, holder
+    gc.collect()
+    assert gone() is None
+
+
 def lines(*texts):
     return [line for text in texts for line in text.strip().split("\n")]
 
@@ -191,16 +204,16 @@ def test_an_array_lives_as_long_as_its_tensor():
     assert gone() is None
 
 
-def test_a_tensor_lives_as_long_as_its_array():
-    import weakref
+def test_memory_lives_as_long_as_its_array():
     tensor = shunt.ones(1000)
     gone = weakref.ref(tensor)
     array = tensor.numpy()[5:]
     del tensor
     gc.collect()
-    assert gone() is not None and array.sum() == 995
-    del array
-    assert gone() is None
+    others = [shunt.zeros(1000) for _ in range(4)]
+    assert gone() is None and array.sum() == 995 and len(others) == 4
+    array[0] = 3
+    assert shunt.from_numpy(array).sum() == 997
 
 
 def test_a_buffer_cannot_be_released_while_a_tensor_lives():

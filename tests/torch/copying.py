@@ -34,7 +34,7 @@ def _copy_of_tensor(x, storages):
     storage = x.untyped_storage()
     if storage._cdata not in storages:
         storages[storage._cdata] = storage.clone()
-    out = torch.empty(0, dtype=x.dtype).set_(storages[storage._cdata], x.storage_offset(), x.shape, x.stride())
+    out = torch.empty(0, dtype=x.dtype, device=x.device).set_(storages[storage._cdata], x.storage_offset(), x.shape, x.stride())
     if x.is_neg():
         out = out._neg_view()
     if x.is_conj():

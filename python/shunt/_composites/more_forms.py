@@ -192,6 +192,18 @@ def _no_grad():
     return no_grad()
 
 
+@_form
+def einsum(equation, *operands):
+    if not isinstance(equation, str) or not operands or not all(isinstance(t, Tensor) for t in operands):
+        return NotImplemented
+    return ops.einsum(equation, list(operands))
+
+
+@_form
+def copy_(input, src, non_blocking=False):
+    return input.fill_(src) if isinstance(src, bool | int | float) else NotImplemented
+
+
 def _caller(function):
     """function(*args, **kwargs) of a tuple and a dict; NotImplemented for arguments that it doesn't take."""
     signature = None
@@ -211,7 +223,7 @@ def _caller(function):
         except TypeError:
             return NotImplemented
         first = bound.args[0] if bound.args else None
-        if function is not normal and not isinstance(first, Tensor):
+        if function not in (normal, einsum) and not isinstance(first, Tensor):
             return NotImplemented
         if not isinstance(bound.arguments.get("out"), Tensor | type(None)):
             return NotImplemented

@@ -36,6 +36,12 @@ def real(input):
     return input
 
 
+def imag(input):
+    """Refused (RuntimeError): real tensors have no imaginary part. Of Tensor it is a property."""
+    check_tensors("imag", input=input)
+    raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+
+
 @method
 def conj_physical(input, *, out=None):
     """The complex conjugate: the tensor itself, as it is real."""

@@ -184,12 +184,11 @@ def diagflat(input, offset=0):
 def _triangle(name, row, col, offset, dtype, layout, device, pin_memory, keep):
     if row < 0 or col < 0:
         raise RuntimeError(f"{'row' if row < 0 else 'col'} must be non-negative, got{row if row < 0 else col}")
-    places = [(i, j) for i in range(row) for j in range(col) if keep(j - i, offset)]
-    flat = [i for i, _ in places] + [j for _, j in places]
     dtype = _C.int64 if dtype is None else dtype
     if dtype not in (_C.int64, _C.int32):
         raise RuntimeError(f'"{name}" not implemented for {dtype}')
-    return indices(flat).reshape((2, len(places))).to(dtype)
+    diagonal = ops.arange(col).unsqueeze(0) - ops.arange(row).unsqueeze(1)
+    return keep(diagonal, offset).nonzero().t().contiguous().to(dtype)
 
 
 def tril_indices(row, col, offset=0, *, dtype=None, layout=None, device=None, pin_memory=None):
@@ -232,12 +231,9 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     Without `dim` of all elements in a row. With one tensor alone: its places, each as often as its element says.
     """
     if repeats is None:
-        counts = input.tolist()
         if input.dim() != 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-        if any(c < 0 for c in counts):
-            raise RuntimeError("repeats can not be negative")
-        return indices([i for i, c in enumerate(counts) for _ in range(c)]).to(input.dtype)
+        return _places(input).to(input.dtype)
     if dim is None:
         input, dim = input.flatten(), 0
     d = wrapped(dim, input.dim())
@@ -247,22 +243,33 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
             raise RuntimeError("repeats has to be Long or Int tensor")
         if repeats.dim() > 1:
             raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
-        counts = repeats.reshape((-1,)).tolist()
+        counts = repeats.reshape((-1,))
         if len(counts) == 1:
-            counts *= length
+            counts = counts.expand((length,))
         if len(counts) != length:
             raise RuntimeError(
                 f"repeats must have the same size as input along dim, but got repeats.size(0) = {len(counts)} and "
                 f"input.size({d}) = {length}"
             )
+        places = _places(counts)
     else:
-        counts = [repeats] * length
-    if any(c < 0 for c in counts):
-        raise RuntimeError("repeats can not be negative")
-    places = [i for i, c in enumerate(counts) for _ in range(c)]
+        if repeats < 0:
+            raise RuntimeError("repeats can not be negative")
+        places = ops.arange(length).unsqueeze(1).expand((length, repeats)).reshape((-1,))
     if output_size is not None and output_size != len(places):
         raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {len(places)} but got {output_size}")
-    return input.index_select(d, indices(places))
+    return input.index_select(d, places)
+
+
+def _places(counts):
+    """Of counts[i] each i."""
+    if (counts < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    ends = counts.to(_C.int64).cumsum(0)
+    total = ends[-1].item() if len(ends) else 0
+    # At each place, how many have ended there: those before it, added up, are its number.
+    ended = ops.zeros((total + 1,), dtype=_C.int64).index_add(0, ends, ops.ones_like(ends))
+    return ended[:total].cumsum(0)
 
 
 def unravel_index(indices, shape):

@@ -1,7 +1,6 @@
 """autocast, and the settings of the thread."""
 
 import functools
-import warnings
 
 from shunt import _C
 from shunt._C import bfloat16, float16
@@ -64,8 +63,8 @@ class autocast:
         self.device = device_type
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
         if enabled and self.fast_dtype not in (bfloat16, float16):
-            warnings.warn(f"In {device_type.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n "
-                          f"{device_type.upper()} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.")
+            _C._warn(f"In {device_type.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n "
+                     f"{device_type.upper()} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.")
             enabled = False
         self._enabled = bool(enabled)
         self._cache_enabled = _C.is_autocast_cache_enabled() if cache_enabled is None else bool(cache_enabled)

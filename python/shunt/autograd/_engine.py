@@ -59,6 +59,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     tensors, wanted = _as_tuple(outputs, "grad"), _as_tuple(inputs, "grad")
     gradients = _gradients(grad_outputs, tensors)
     keep = create_graph if retain_graph is None else retain_graph
+    if allow_unused is not None and not isinstance(allow_unused, int):
+        raise TypeError(f"grad: argument 'allow_unused' must be bool or None, not {type(allow_unused).__name__}")
     unused = bool(allow_unused) or materialize_grads
     if is_grads_batched:
         return _batched(tensors, wanted, gradients, keep, create_graph, unused, materialize_grads)

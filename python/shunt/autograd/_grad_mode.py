@@ -97,7 +97,7 @@ class set_grad_enabled(_Decorator):
         _C._set_grad_enabled(self.prev)
 
     def __repr__(self):
-        return f"set_grad_enabled(mode={self.mode})"
+        return f"shunt.set_grad_enabled(mode={self.mode})"
 
     def clone(self):
         """Another one with the same setting. Decorated functions get one for each call."""

@@ -4,8 +4,19 @@ import math
 
 from shunt.autograd import no_grad
 
-_GAINS = {"linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0, "conv_transpose2d": 1.0,
-          "conv_transpose3d": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
+_GAINS = {
+    "linear": 1.0,
+    "conv1d": 1.0,
+    "conv2d": 1.0,
+    "conv3d": 1.0,
+    "conv_transpose1d": 1.0,
+    "conv_transpose2d": 1.0,
+    "conv_transpose3d": 1.0,
+    "sigmoid": 1.0,
+    "tanh": 5.0 / 3,
+    "relu": math.sqrt(2.0),
+    "selu": 3.0 / 4,
+}
 
 
 def calculate_gain(nonlinearity, param=None):
@@ -117,3 +128,59 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
     if 0 in tensor.shape:
         return tensor
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
+
+
+def dirac_(tensor, groups=1):
+    """Convolutions that pass their input on: 1 at the kernels' centres, of as many channels as there are. 3 to 5
+    dimensions.
+
+    Raises ValueError for other numbers of dimensions, and where groups don't divide the first.
+    """
+    if tensor.ndimension() not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.shape[0] % groups != 0:
+        raise ValueError("dim 0 must be divisible by groups")
+    out = tensor.shape[0] // groups
+    centre = tuple(size // 2 for size in tensor.shape[2:])
+    with no_grad():
+        tensor.zero_()
+        for group in range(groups):
+            for channel in range(min(out, tensor.shape[1])):
+                tensor[(group * out + channel, channel, *centre)] = 1.0
+    return tensor
+
+
+def orthogonal_(tensor, gain=1, generator=None):
+    """Rows, or columns where there are fewer, that are orthonormal, times gain (Saxe and others 2013). The last
+    dimensions
+    count as one.
+
+    Raises ValueError for fewer than two dimensions.
+    """
+    if tensor.ndimension() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    from shunt.nn._orthogonal import orthonormal_columns
+
+    rows = tensor.shape[0]
+    columns = tensor.numel() // rows
+    with no_grad():
+        drawn = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
+        q = orthonormal_columns(drawn if rows >= columns else drawn.t())
+        return tensor.copy_((q if rows >= columns else q.t()).reshape(tensor.shape)).mul_(gain)
+
+
+def sparse_(tensor, sparsity, std=0.01, generator=None):
+    """Normal, with this part of each column set to 0 (Martens 2010). ValueError where there aren't two dimensions."""
+    if tensor.ndimension() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    from shunt import randperm
+
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    with no_grad():
+        tensor.normal_(0, std, generator=generator)
+        for column in range(columns):
+            tensor[randperm(rows, generator=generator)[:zeros], column] = 0
+    return tensor

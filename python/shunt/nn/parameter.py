@@ -8,7 +8,8 @@ class _ParameterMeta(type(Tensor)):
     def __instancecheck__(cls, instance):
         # A tensor of a program's own class that was made a parameter is one, too.
         return type.__instancecheck__(cls, instance) or (
-            cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False))
+            cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+        )
 
 
 class Parameter(Tensor, metaclass=_ParameterMeta):
@@ -24,6 +25,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __new__(cls, data=None, requires_grad=True):
         from shunt import empty
+
         if data is None:
             data = empty(0)
         if type(data) is Tensor or type(data) is Parameter:
@@ -32,8 +34,11 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             raise TypeError(f"Parameter(): data must be a Tensor, not {type(data).__name__}")
         parameter = data.detach().requires_grad_(requires_grad)
         if type(parameter) is not type(data):
-            raise RuntimeError(f"Creating a Parameter from an instance of type {type(data).__name__} requires that "
-                               f"detach() returns an instance of the same type, but it returned {type(parameter).__name__}")
+            raise RuntimeError(
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires that "
+                f"detach() returns an instance of the same type, but it returned "
+                f"{type(parameter).__name__}"
+            )
         parameter._is_param = True
         return parameter
 
@@ -75,7 +80,98 @@ class Buffer(Tensor):
 
     def __new__(cls, data=None, *, persistent=True):
         from shunt import empty
+
         buffer = (empty(0) if data is None else data).detach().requires_grad_(data is not None and data.requires_grad)
         buffer.persistent = persistent
         buffer._is_buffer = True
         return buffer
+
+
+_FOR_UNINITIALIZED = frozenset(
+    (
+        "__hash__",
+        "bfloat16",
+        "copy_",
+        "cpu",
+        "detach",
+        "double",
+        "float",
+        "half",
+        "is_complex",
+        "is_floating_point",
+        "requires_grad_",
+        "size",
+        "to",
+        "type",
+    )
+)
+
+
+class _Uninitialized:
+    """A tensor without a shape, until materialize() gives it one: of lazy modules."""
+
+    _becomes = None
+
+    def materialize(self, shape, device=None, dtype=None):
+        """Gives the tensor a shape and memory, without values; it is an ordinary one from then on."""
+        from shunt import empty
+
+        data = self.data
+        self.data = empty(
+            tuple(shape), device=data.device if device is None else device, dtype=data.dtype if dtype is None else dtype
+        )
+        self.__class__ = self._becomes
+
+    @property
+    def shape(self):
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` "
+            "to initialize the parameters before accessing their attributes."
+        )
+
+    def __repr__(self):
+        return f"<{type(self).__name__}>"
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.data.device, self.data.dtype, self.requires_grad)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol):
+        return type(self), (self.data.device, self.data.dtype, self.requires_grad)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        # Attributes, and what moves and casts modules.
+        if type(func).__name__ == "method-wrapper" or getattr(func, "__name__", None) in _FOR_UNINITIALIZED:
+            return _C._disabled_torch_function_impl(func, types, args, kwargs or {})
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a "
+            "`LazyModule` or explicitly manipulating `shunt.nn.parameter.UninitializedParameter` objects. When using "
+            "LazyModules call `forward` with a dummy batch to initialize the parameters before calling other functions"
+        )
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """A Parameter whose shape isn't known yet. ValueError where it is computed with."""
+
+    __module__ = "shunt.nn.parameter"
+    _becomes = Parameter
+
+    def __new__(cls, device=None, dtype=None, requires_grad=True):
+        from shunt import empty
+
+        return Tensor._make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
+
+
+class UninitializedBuffer(_Uninitialized, Tensor):
+    """A buffer whose shape isn't known yet. ValueError where it is computed with."""
+
+    __module__ = "shunt.nn.parameter"
+    _becomes = Tensor
+
+    def __new__(cls, device=None, dtype=None, requires_grad=False):
+        from shunt import empty
+
+        return Tensor._make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)

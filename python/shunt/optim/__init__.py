@@ -1,7 +1,26 @@
 """Optimisers: what changes parameters by their gradients."""
 
-from shunt.optim import lr_scheduler
+from shunt.optim import lr_scheduler, swa_utils
+from shunt.optim._more_rules import ASGD, Adafactor, Adamax, NAdam, RAdam, Rprop
 from shunt.optim._rules import SGD, Adadelta, Adagrad, Adam, AdamW, RMSprop
+from shunt.optim.lbfgs import LBFGS
 from shunt.optim.optimizer import Optimizer
 
-__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+__all__ = [
+    "ASGD",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "LBFGS",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SGD",
+    "lr_scheduler",
+    "swa_utils",
+]

@@ -1,9 +1,13 @@
-"""The optimisers' rules. Each is PyTorch's formula, operator by operator, so trajectories agree."""
+"""The optimisers' rules. Each is PyTorch's formula, operator by operator, so trajectories agree.
+
+What depends on the number of steps is computed by operators, from a tensor: so a compiled step is a graph.
+"""
 
 import math
 
 from shunt import _operators as ops
 from shunt._tensor import Tensor
+from shunt.optim._steps import count_steps, rate_of, starting_steps
 from shunt.optim.optimizer import Optimizer, check_settings
 
 
@@ -14,18 +18,6 @@ def _with_decay(p, grad, group):
 
 def _zeros(p):
     return ops.zeros_like(p)
-
-
-def _next_step(state, capturable=False):
-    """Counts the step: in a tensor where `capturable` says so, which graphs of compiled functions count, too. A state that
-    PyTorch saved has it as a tensor."""
-    if capturable:
-        step = state.get("step")
-        if not isinstance(step, Tensor):
-            step = state["step"] = ops.full([], float(step or 0))
-        return step.add_(1)
-    state["step"] = step = int(state.get("step", 0)) + 1
-    return step
 
 
 def _check_tensors(lr, betas, foreach, capturable):
@@ -51,7 +43,7 @@ class SGD(Optimizer):
                                   "fused": fused})
 
     def _update(self, params, grads, states, group):
-        momentum, lr = group["momentum"], float(group["lr"])
+        momentum, lr = group["momentum"], group["lr"]
         for p, grad, state in zip(params, grads, states):
             grad = _with_decay(p, grad, group)
             if momentum != 0:
@@ -61,7 +53,10 @@ class SGD(Optimizer):
                 else:
                     buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
                 grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-            p.add_(grad, alpha=-lr)
+            if isinstance(lr, Tensor):
+                p.sub_(grad * rate_of(lr))
+            else:
+                p.add_(grad, alpha=-lr)
 
 
 class Adam(Optimizer):
@@ -79,31 +74,34 @@ class Adam(Optimizer):
                                   "fused": fused, "decoupled_weight_decay": decoupled_weight_decay or self._decoupled})
 
     def _update(self, params, grads, states, group):
-        (beta1, beta2), lr, eps = map(float, group["betas"]), float(group["lr"]), group["eps"]
-        decoupled = group["decoupled_weight_decay"]
-        for p, grad, state in zip(params, grads, states):
-            if not state:
+        for p, state in zip(params, states):
+            if "exp_avg" not in state:
                 state["exp_avg"], state["exp_avg_sq"] = _zeros(p), _zeros(p)
                 if group["amsgrad"]:
                     state["max_exp_avg_sq"] = _zeros(p)
-            step = _next_step(state, group["capturable"])
-            if decoupled:
-                grad = -grad if group["maximize"] else grad
-                if group["weight_decay"] != 0:
-                    p.mul_(1 - lr * group["weight_decay"])
-            else:
-                grad = _with_decay(p, grad, group)
-            mean, square = state["exp_avg"], state["exp_avg_sq"]
-            mean.lerp_(grad, 1 - beta1)
-            square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-            if group["amsgrad"]:
-                square = state["max_exp_avg_sq"].copy_(ops.maximum(state["max_exp_avg_sq"], square))
-            if group["capturable"]:
-                size = -(lr / (1 - beta1**step))
-                p.addcdiv_(mean, (square.sqrt() / ((1 - beta2**step).sqrt() * size)).add_(eps / size))
-                continue
-            divisor = (square.sqrt() / math.sqrt(1 - beta2**step)).add_(eps)
-            p.addcdiv_(mean, divisor, value=-(lr / (1 - beta1**step)))
+        (beta1, beta2), lr = map(float, group["betas"]), rate_of(group["lr"])
+        for step, places in count_steps(params, states, group, self.state):
+            # m / (1 - beta1^t) * lr / (sqrt(v) / root + eps), where root^2 = 1 - beta2^t, both parts times root.
+            root = (1 - beta2**step).sqrt_()
+            scale, eps = root * (lr / (beta1**step - 1)), root * group["eps"]
+            for i in places:
+                mean, square = self._means(params[i], grads[i], states[i], group, beta1, beta2)
+                params[i].addcdiv_(mean * scale, square.sqrt().add_(eps))
+
+    def _means(self, p, grad, state, group, beta1, beta2):
+        """The running means of the gradient and of its square, after this step; the parameter decays, too."""
+        if group["decoupled_weight_decay"]:
+            grad = -grad if group["maximize"] else grad
+            if group["weight_decay"] != 0:
+                p.mul_(1 - rate_of(group["lr"]) * group["weight_decay"])
+        else:
+            grad = _with_decay(p, grad, group)
+        mean, square = state["exp_avg"], state["exp_avg_sq"]
+        mean.lerp_(grad, 1 - beta1)
+        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        if group["amsgrad"]:
+            square = state["max_exp_avg_sq"].copy_(ops.maximum(state["max_exp_avg_sq"], square))
+        return mean, square
 
 
 class AdamW(Adam):
@@ -127,15 +125,15 @@ class RMSprop(Optimizer):
                                   "differentiable": differentiable})
 
     def _update(self, params, grads, states, group):
-        alpha, lr = group["alpha"], float(group["lr"])
+        alpha, lr = group["alpha"], rate_of(group["lr"])
+        count_steps(params, states, group, self.state)
         for p, grad, state in zip(params, grads, states):
-            if not state:
+            if "square_avg" not in state:
                 state["square_avg"] = _zeros(p)
                 if group["momentum"] > 0:
                     state["momentum_buffer"] = _zeros(p)
                 if group["centered"]:
                     state["grad_avg"] = _zeros(p)
-            _next_step(state, group["capturable"])
             grad = _with_decay(p, grad, group)
             square = state["square_avg"].mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
             if group["centered"]:
@@ -146,7 +144,12 @@ class RMSprop(Optimizer):
             divisor = divisor.add_(group["eps"])
             if group["momentum"] > 0:
                 buffer = state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, divisor)
-                p.add_(buffer, alpha=-lr)
+                if isinstance(lr, Tensor):
+                    p.sub_(buffer * lr)
+                else:
+                    p.add_(buffer, alpha=-lr)
+            elif isinstance(lr, Tensor):
+                p.addcdiv_(grad * -lr, divisor)
             else:
                 p.addcdiv_(grad, divisor, value=-lr)
 
@@ -162,15 +165,21 @@ class Adagrad(Optimizer):
                                   "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
                                   "differentiable": differentiable, "fused": fused})
         for group in self.param_groups:
+            step = starting_steps()
             for p in group["params"]:
-                self.state[p].update(step=0, sum=ops.full_like(p, group["initial_accumulator_value"]))
+                self.state[p].update(step=step, sum=ops.full_like(p, group["initial_accumulator_value"]))
 
     def _update(self, params, grads, states, group):
-        for p, grad, state in zip(params, grads, states):
-            step = _next_step(state)
-            grad = _with_decay(p, grad, group)
-            total = state["sum"].addcmul_(grad, grad, value=1)
-            p.addcdiv_(grad, total.sqrt().add_(group["eps"]), value=-(float(group["lr"]) / (1 + (step - 1) * group["lr_decay"])))
+        lr, decay = rate_of(group["lr"]), group["lr_decay"]
+        for step, places in count_steps(params, states, group, self.state):
+            rate = lr if decay == 0 else lr / (1 + (step - 1) * decay)
+            for i in places:
+                grad = _with_decay(params[i], grads[i], group)
+                root = states[i]["sum"].addcmul_(grad, grad, value=1).sqrt().add_(group["eps"])
+                if isinstance(rate, Tensor):
+                    params[i].addcdiv_(grad * -rate, root)
+                else:
+                    params[i].addcdiv_(grad, root, value=-rate)
 
 
 class Adadelta(Optimizer):
@@ -184,13 +193,16 @@ class Adadelta(Optimizer):
                                   "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
 
     def _update(self, params, grads, states, group):
-        rho, eps = group["rho"], group["eps"]
+        rho, eps, lr = group["rho"], group["eps"], rate_of(group["lr"])
+        count_steps(params, states, group, self.state)
         for p, grad, state in zip(params, grads, states):
-            if not state:
+            if "square_avg" not in state:
                 state["square_avg"], state["acc_delta"] = _zeros(p), _zeros(p)
-            _next_step(state)
             grad = _with_decay(p, grad, group)
             root = state["square_avg"].mul_(rho).addcmul_(grad, grad, value=1 - rho).add(eps).sqrt_()
             delta = state["acc_delta"].add(eps).sqrt_().div_(root).mul_(grad)
             state["acc_delta"].mul_(rho).addcmul_(delta, delta, value=1 - rho)
-            p.add_(delta, alpha=-float(group["lr"]))
+            if isinstance(lr, Tensor):
+                p.sub_(delta * lr)
+            else:
+                p.add_(delta, alpha=-lr)

@@ -4,6 +4,22 @@ import math
 from bisect import bisect_right
 from collections import Counter
 
+from shunt._tensor import Tensor
+
+
+def rate(group):
+    """A group's learning rate as a number."""
+    lr = group["lr"]
+    return float(lr) if isinstance(lr, Tensor) else lr
+
+
+def set_rate(group, lr):
+    """Sets a group's learning rate; one that is a tensor keeps its place, which graphs of compiled functions read."""
+    if isinstance(group["lr"], Tensor):
+        group["lr"].fill_(float(lr))
+    else:
+        group["lr"] = lr
+
 
 class LRScheduler:
     """Base of schedules. A derived class defines get_lr(), the rates of all groups at self.last_epoch.
@@ -20,7 +36,7 @@ class LRScheduler:
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
+                group.setdefault("initial_lr", rate(group))
             elif "initial_lr" not in group:
                 raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming an optimizer")
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
@@ -41,8 +57,8 @@ class LRScheduler:
         self._step_count += 1
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         for group, lr in zip(self.optimizer.param_groups, self.get_lr()):
-            group["lr"] = lr
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+            set_rate(group, lr)
+        self._last_lr = self._rates()
 
     def state_dict(self):
         """What load_state_dict takes."""
@@ -53,7 +69,7 @@ class LRScheduler:
         self.__dict__.update(state_dict)
 
     def _rates(self):
-        return [group["lr"] for group in self.optimizer.param_groups]
+        return [rate(group) for group in self.optimizer.param_groups]
 
 
 _LRScheduler = LRScheduler
@@ -183,7 +199,7 @@ class ReduceLROnPlateau:
         self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * groups
         self.best = math.inf if mode == "min" else -math.inf
         self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
-        self._last_lr = [group["lr"] for group in optimizer.param_groups]
+        self._last_lr = [rate(group) for group in optimizer.param_groups]
 
     def is_better(self, a, best):
         """Whether the metric has improved by more than the threshold."""
@@ -205,12 +221,27 @@ class ReduceLROnPlateau:
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
             for group, least in zip(self.optimizer.param_groups, self.min_lrs):
-                lr = max(group["lr"] * self.factor, least)
-                if group["lr"] - lr > self.eps:
-                    group["lr"] = lr
+                lr = max(rate(group) * self.factor, least)
+                if rate(group) - lr > self.eps:
+                    set_rate(group, lr)
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+        self._last_lr = [rate(group) for group in self.optimizer.param_groups]
 
     get_last_lr = LRScheduler.get_last_lr
     state_dict = LRScheduler.state_dict
     load_state_dict = LRScheduler.load_state_dict
+
+
+from shunt.optim._schedules import (  # noqa: E402  they are derived from LRScheduler
+    ChainedScheduler,
+    CosineAnnealingWarmRestarts,
+    CyclicLR,
+    MultiplicativeLR,
+    OneCycleLR,
+    PolynomialLR,
+    SequentialLR,
+)
+
+__all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler",
+           "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR",
+           "StepLR"]

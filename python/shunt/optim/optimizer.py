@@ -8,6 +8,7 @@ from itertools import chain
 
 from shunt._tensor import Tensor
 from shunt.autograd import enable_grad, no_grad
+from shunt.optim._steps import share_steps
 
 required = object()
 
@@ -146,6 +147,8 @@ class Optimizer:
             p = parameters[number]
             self.state[p] = {name: fitting(name, value, p) for name, value in state.items()}
         self.param_groups = [{**new, "params": old["params"]} for new, old in zip(groups, self.param_groups)]
+        for group in self.param_groups:
+            share_steps(group, self.state)
 
     def __getstate__(self):
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}

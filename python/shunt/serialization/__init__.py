@@ -1,12 +1,14 @@
 """save and load: tensors, and nests of them, in files that other programs read."""
 
+import errno
 import os
 
 from shunt import _C
+from shunt.serialization._allowed import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from shunt.serialization._reader import UnpicklingError, load_archive
 from shunt.serialization._writer import save_archive
 
-__all__ = ["UnpicklingError", "load", "save"]
+__all__ = ["UnpicklingError", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
 
 _BY_NAME = (".safetensors", ".npz")
 
@@ -19,18 +21,21 @@ def save(obj, f, *, metadata=None):
     """Writes tensors to a file.
 
     Args:
-        obj: what is saved. For names that end in .safetensors or .npz a dictionary of tensors by str; else any nest of dict, list,
-            tuple, set, str, numbers, None, dtypes, Sizes, devices and tensors, such as a state_dict or a dictionary of several.
+        obj: what is saved. For names that end in .safetensors or .npz a dictionary of tensors by str; else any nest of
+            dict, list, tuple, set, str, numbers, None, dtypes, Sizes, devices and tensors, such as a state_dict or a
+            dictionary of several. Objects of other classes, such as modules, are written as pickle writes them; load()
+            refuses them by default.
         f: a path, or a binary file that is open for writing. All names but those two, and open files, become archives
             that torch.load reads.
         metadata: texts by str, in .safetensors only.
-    Raises TypeError for what can't be saved, and RuntimeError where the file can't be written; an existing file is as it
-    was then.
+    Raises TypeError for what can't be saved (in archives one that is a pickle.PicklingError, too), and RuntimeError
+    where the file can't be written; an existing file is as it was then.
     """
     path = _path_of(f)
     if path is not None and path.endswith(_BY_NAME):
         if not isinstance(obj, dict):
-            raise TypeError(f"save(): a {os.path.splitext(path)[1]} file holds a dict of tensors by name, not {type(obj).__name__}")
+            raise TypeError(f"save(): a {os.path.splitext(path)[1]} file holds a dict of tensors by name, not "
+                            f"{type(obj).__name__}")
         _C._save_file(dict(obj), path, metadata or {})
         return
     if metadata:
@@ -38,22 +43,26 @@ def save(obj, f, *, metadata=None):
     save_archive(obj, f if path is None else path)
 
 
-def load(f, map_location=None, *, weights_only=True, mmap=None):
+def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None):
     """Reads a file that save(), safetensors, NumPy (.npz) or torch.save has written. Tensors are on the CPU.
 
     Args:
         f: a path, or a binary file that is open for reading.
         map_location: None or the CPU.
-        weights_only: has to be True. Nothing that a file names is run; classes and functions of programs are refused.
+        pickle_module: None.
+        weights_only: whether classes and functions that the file names are refused, except those that add_safe_globals()
+            was given. With False they are imported and run, so that a file can do whatever it likes: only for files that
+            you trust.
     Raises FileNotFoundError, UnpicklingError for what isn't allowed in a file, and RuntimeError for a damaged one.
     """
-    if not weights_only:
-        raise NotImplementedError("load(): weights_only=False would run code of the file, and is not supported")
     if map_location is not None and str(map_location) != "cpu":
-        raise NotImplementedError(f"load(): map_location={map_location!r} is not supported; tensors are loaded on the CPU")
+        raise NotImplementedError(f"load(): map_location={map_location!r} is not supported; tensors are loaded on the "
+                                  "CPU")
+    if pickle_module is not None:
+        raise NotImplementedError("load(): files are read by one unpickler; pickle_module has to be None")
     path = _path_of(f)
     if path is not None and path.endswith(_BY_NAME):
         if not os.path.exists(path):
-            raise FileNotFoundError(f"load(): there is no file {path}")
+            raise FileNotFoundError(errno.ENOENT, "load(): there is no such file", path)
         return _C._load_file(path)
-    return load_archive(f if path is None else path)
+    return load_archive(f if path is None else path, trusted=weights_only is False)

@@ -1,11 +1,13 @@
-"""Reads archives that torch.save has written, without running anything that they name."""
+"""Reads archives that torch.save has written, without running anything that they name unless the program allowed it."""
 
+import errno
 import pickle
 import sys
 import zipfile
 from collections import OrderedDict
 
 from shunt import _C
+from shunt.serialization import _allowed
 from shunt.serialization._names import DTYPES, STORAGES
 
 UnpicklingError = pickle.UnpicklingError
@@ -19,7 +21,8 @@ def _rebuild_tensor(storage, offset, size, stride, requires_grad=False, hooks=No
     if len(size) != len(stride) or offset < 0 or any(n < 0 for n in size) or any(s < 0 for s in stride):
         raise RuntimeError(f"load(): a tensor of sizes {size}, strides {stride} and offset {offset} is none")
     if 0 not in size and last >= length:
-        raise RuntimeError(f"load(): a tensor of sizes {size} and strides {stride} needs {last + 1} elements of a storage that has {length}")
+        raise RuntimeError(f"load(): a tensor of sizes {size} and strides {stride} needs {last + 1} elements of a "
+                           f"storage that has {length}")
     tensor = data[:length * dtype.itemsize].view(dtype).as_strided(size, stride, offset)
     return tensor.detach().requires_grad_(bool(requires_grad))
 
@@ -46,24 +49,36 @@ _ALLOWED = {
     ("builtins", "set"): set, ("__builtin__", "set"): set,
     ("builtins", "frozenset"): frozenset, ("__builtin__", "frozenset"): frozenset,
     ("builtins", "complex"): complex, ("__builtin__", "complex"): complex,
-    ("_codecs", "encode"): lambda text, encoding: text.encode("latin1") if encoding == "latin1" else _refuse("_codecs.encode"),
+    ("_codecs", "encode"): lambda text, encoding: (text.encode("latin1") if encoding == "latin1"
+                                                   else _refuse("_codecs.encode")),
     **{("torch", name): _StorageKind(dtype) for name, dtype in STORAGES.items()},
     **{("torch", name): dtype for name, dtype in DTYPES.items()},
 }
 
 
 def _refuse(name):
-    raise UnpicklingError(f"load(): the file asks for {name}, and only tensors, numbers, texts and containers of them are allowed")
+    raise UnpicklingError(f"load(): the file asks for {name}, and only tensors, numbers, texts and containers of them "
+                          "are allowed. shunt.serialization.add_safe_globals([...]) allows classes and functions that you "
+                          "trust.")
+
+
+#: How deep tuples may be nested, and how many tuples one may lead to, counted each time. Python hashes tuples, as keys
+#: of dictionaries, by recursion in C without looking at the stack, and shared parts as often as they are met.
+_MAX_DEPTH, _MAX_NESTED = 1000, 10**7
 
 
 class _Unpickler(pickle._Unpickler):
-    """The unpickler that is written in Python, whose opcodes can be limited. A state, by which a file could change what other
-    files get, is for ordered dictionaries alone: a state_dict has its versions there."""
+    """The unpickler that is written in Python, whose opcodes can be limited. A state, by which a file could change
+    what other files get, is for ordered dictionaries alone, as a state_dict has its versions there, and for classes
+    that were allowed."""
 
     dispatch = dict(pickle._Unpickler.dispatch)
 
     def load_build(self):
         state, target = self.stack[-1], self.stack[-2]
+        if _allowed.is_allowed_class(type(target)):
+            super().load_build()
+            return
         if type(target) is not OrderedDict or not isinstance(state, dict):
             _refuse(f"a state for an object of class {type(target).__name__}")
         self.stack.pop()
@@ -71,12 +86,33 @@ class _Unpickler(pickle._Unpickler):
 
     dispatch[pickle.BUILD[0]] = load_build
 
+    def _limit_last_tuple(self):
+        """Refuses the tuple on top of the stack if it is nested too deep."""
+        made = self.stack[-1]
+        parts = [self._nested[id(part)] for part in made if type(part) is tuple and id(part) in self._nested]
+        depth = 1 + max((depth for _, depth, _ in parts), default=0)
+        count = 1 + sum(count for _, _, count in parts)
+        if depth > _MAX_DEPTH or count > _MAX_NESTED:
+            raise UnpicklingError(f"load(): the file's tuples are nested too deep: {depth} levels, {count} tuples")
+        self._nested[id(made)] = made, depth, count  # kept, so that no other gets its id
+
+    def _load_tuple_by(load):  # noqa: N805 (of the class's body)
+        def load_limited(self):
+            load(self)
+            self._limit_last_tuple()
+        return load_limited
+
+    for opcode in (pickle.TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3):
+        dispatch[opcode[0]] = _load_tuple_by(dispatch[opcode[0]])
+    del opcode, _load_tuple_by
+
     def __init__(self, file, archive, prefix):
         super().__init__(file)
+        self._nested = {}  # by id, tuples with the depth and the number of those inside
         self._archive, self._prefix, self._storages = archive, prefix, {}
 
     def find_class(self, module, name):
-        found = _ALLOWED.get((module, name))
+        found = _ALLOWED.get((module, name)) or _allowed.allowed(module, name)
         return _refuse(f"{module}.{name}") if found is None else found
 
     def persistent_load(self, identity):
@@ -88,7 +124,8 @@ class _Unpickler(pickle._Unpickler):
             self._storages[key] = self._read(key)
         data = self._storages[key]
         if data.numel() < int(count) * kind.dtype.itemsize:
-            raise RuntimeError(f"load(): storage {key} has {data.numel()} bytes, and {int(count) * kind.dtype.itemsize} are asked for")
+            raise RuntimeError(f"load(): storage {key} has {data.numel()} bytes, and "
+                               f"{int(count) * kind.dtype.itemsize} are asked for")
         return data, kind.dtype
 
     def _read(self, key):
@@ -101,13 +138,23 @@ class _Unpickler(pickle._Unpickler):
         return frombuffer(data, dtype=_C.uint8) if data else empty(0, dtype=_C.uint8)
 
 
-def load_archive(f):
-    """The object in the archive at a path, or in an open file."""
+class _TrustingUnpickler(_Unpickler):
+    """For files that are trusted: imports and runs what they name."""
+
+    dispatch = {**_Unpickler.dispatch, pickle.BUILD[0]: pickle._Unpickler.load_build}
+
+    def find_class(self, module, name):
+        found = _ALLOWED.get((module, name))
+        return _allowed.imported(module, name) if found is None else found
+
+
+def load_archive(f, trusted=False):
+    """The object in the archive at a path, or in an open file. `trusted`: whether what it names is imported and run."""
     name = f if isinstance(f, str) else "the file"
     try:
         archive = zipfile.ZipFile(f)
     except FileNotFoundError:
-        raise FileNotFoundError(f"load(): there is no file {f}") from None
+        raise FileNotFoundError(errno.ENOENT, "load(): there is no such file", f) from None
     except (zipfile.BadZipFile, OSError) as error:
         raise RuntimeError(f"load(): {name} is no archive that torch.save writes since 1.6 ({error})") from None
     with archive:
@@ -124,7 +171,7 @@ def load_archive(f):
             if archive.getinfo(places[0]).compress_type != zipfile.ZIP_STORED:
                 raise RuntimeError(f"load(): {name}'s data.pkl is compressed, as torch.save writes none")
             with archive.open(places[0]) as data:
-                return _Unpickler(data, archive, prefix).load()
+                return (_TrustingUnpickler if trusted else _Unpickler)(data, archive, prefix).load()
         except (UnpicklingError, RuntimeError, MemoryError):
             raise
         except Exception as error:  # what a damaged pickle may end in is not one kind

@@ -1,6 +1,5 @@
 """Writes archives as torch.save does: a zip file of a pickle and of the storages' bytes."""
 
-import _codecs
 import io
 import os
 import pickle
@@ -13,10 +12,6 @@ from shunt import _C
 from shunt._tensor import Tensor
 from shunt.nn.parameter import Parameter
 from shunt.serialization._names import DTYPE_NAMES, STORAGE_OF
-
-# What may stand in an archive besides tensors. Objects of other classes could only be read by running their code.
-_PLAIN = (dict, OrderedDict, list, tuple, set, frozenset, str, bytes, int, float, complex, bool, type(None))
-
 
 class _Global:
     """Stands for a class or function of torch's, which need not be installed."""
@@ -58,14 +53,11 @@ class _Pickler(pickle._Pickler):
             return _named("torch._utils", "_rebuild_parameter"), (obj.data, obj.requires_grad, OrderedDict())
         if isinstance(obj, Tensor):
             return self._tensor(obj)
-        if type(obj) in _PLAIN or isinstance(obj, (_Global, _C.dtype)) or obj in (set, frozenset, OrderedDict, complex) or obj is _codecs.encode:
-            return NotImplemented
         if isinstance(obj, _C.Size):
             return _named("torch", "Size"), (tuple(obj),)
         if isinstance(obj, _C.device):
             return _named("torch", "device"), (str(obj),)
-        raise TypeError(f"save(): an object of class {type(obj).__module__}.{type(obj).__qualname__} can't be saved; a module's "
-                        "state_dict() can")
+        return NotImplemented  # as pickle does: load() refuses its class unless the program allows it
 
     def _tensor(self, tensor):
         requires_grad = tensor.requires_grad
@@ -78,7 +70,8 @@ class _Pickler(pickle._Pickler):
         kind = _named("torch", STORAGE_OF[tensor.dtype])
         identity = ("storage", kind, number, "cpu", storage.nbytes() // tensor.itemsize)
         return (_named("torch._utils", "_rebuild_tensor_v2"),
-                (_Storage(identity), tensor.storage_offset(), tuple(tensor.size()), tensor.stride(), requires_grad, OrderedDict()))
+                (_Storage(identity), tensor.storage_offset(), tuple(tensor.size()), tensor.stride(), requires_grad,
+                 OrderedDict()))
 
 
 _globals = {}

@@ -10,7 +10,6 @@
 """
 
 import contextlib
-import warnings
 
 from shunt import _C
 
@@ -45,7 +44,7 @@ class TorchDispatchMode:
     @classmethod
     def push(cls, *args, **kwargs):
         """As cls(*args, **kwargs). Deprecated."""
-        warnings.warn("`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`")
+        _C._warn("`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`")
         return cls(*args, **kwargs)
 
     @classmethod

@@ -104,8 +104,11 @@ int getBuffer(PyObject* self, Py_buffer* view, int flags) {
     view->shape = (flags & PyBUF_ND) == PyBUF_ND ? exported->shape.data() : nullptr;
     view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? exported->strides.data() : nullptr;
     view->suboffsets = nullptr;
+    // Not the tensor's own object: a view that an attribute of it leads to would be a circle that the collector can't
+    // see, as arrays of NumPy show it nothing.
+    Ref owner = owned(wrapAs(tensor_class, aliasOf(*t.unsafeGetTensorImpl())));
     view->internal = exported.release();
-    view->obj = Py_NewRef(self);
+    view->obj = owner.release();
     return 0;
   });
 }

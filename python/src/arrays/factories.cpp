@@ -5,6 +5,7 @@
 #include "python/src/arrays/python_data.h"
 #include "python/src/arrays/shared_memory.h"
 #include "python/src/base/errors.h"
+#include "python/src/base/log.h"
 #include "python/src/call/default_device.h"
 #include "python/src/types/constants.h"
 #include "python/src/types/device.h"
@@ -60,7 +61,7 @@ void warnAboutCopy(const char* call) {
                                "sourceTensor.detach().clone() or "
                                "sourceTensor.detach().clone().requires_grad_(True), rather than ") +
                            call + "(sourceTensor).";
-  checkStatus(PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1));
+  warnCaller(PyExc_UserWarning, text);
 }
 
 void refusePinning(const char* function, PyObject* pin_memory) {

@@ -2,6 +2,7 @@
 
 #include "python/src/arrays/numpy_types.h"
 #include "python/src/base/errors.h"
+#include "python/src/base/log.h"
 
 #include <shunt/core/inline_vector.h>
 
@@ -41,7 +42,7 @@ void warnReadOnly(const char* what) {
       std::string("The given ") + what +
       " is not writable, and Shunt has no read-only tensors: writing to this tensor changes memory "
       "that its owner takes for constant. Copy it to protect its data, or make it writable.";
-  checkStatus(PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1));
+  warnCaller(PyExc_UserWarning, text);
 }
 
 using Dims = InlineVector<int64_t, 6>;

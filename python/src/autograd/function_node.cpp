@@ -6,6 +6,8 @@
 
 #include <shunt/core/inline_vector.h>
 
+#include <utility>
+
 namespace shunt::python {
 
 using autograd::variable_list;
@@ -53,7 +55,7 @@ std::string FunctionNode::name() const {
 void FunctionNode::dropContext() noexcept {
   if (context_object_ == nullptr || !isInterpreterAlive()) return;
   const Gil gil;
-  Py_CLEAR(context_object_);
+  drop(std::exchange(context_object_, nullptr));
 }
 
 void FunctionNode::release_resources() {

@@ -241,7 +241,7 @@ intrusive_ptr<Node> nodeOf(PyObject* object) {
 
 void releaseNodeObject(PyObject* object) {
   new (&asObject(object)->node) intrusive_ptr<Node>();  // not ended: what it refers to is being destroyed
-  Py_DECREF(object);
+  drop(object);
 }
 
 }  // namespace shunt::python

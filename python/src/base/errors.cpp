@@ -1,9 +1,42 @@
 #include "python/src/base/errors.h"
 
+#include "python/src/base/wording.h"
+
 #include <cxxabi.h>
 #include <new>
 
 namespace shunt::python {
+
+namespace {
+
+void setError(PyObject* type, const std::exception& e) { PyErr_SetString(type, inPython(e.what()).c_str()); }
+
+/// Where PyTorch has another type than NotImplementedError for what can't be run: by a part of the message.
+struct OtherType {
+  std::string_view part;
+  PyObject* const* type;
+  const char* first;  // what to say first
+};
+constexpr const char* kNoAccelerator =
+    "Shunt has no CUDA: its tensors are on the CPU. Leave out .cuda() and device='cuda', or ask "
+    "shunt.cuda.is_available() first. ";
+const OtherType kOtherTypes[] = {
+    {"from the 'CUDA' backend", &PyExc_AssertionError, kNoAccelerator},
+    {"from the 'XPU' backend", &PyExc_AssertionError, ""},
+    {"\"bitwise_not\" not implemented for", &PyExc_TypeError,
+     "~ (operator.invert) is only implemented on integer and Boolean-type tensors. "},
+    {"\"argmax_cpu\" not implemented for 'Bool'", &PyExc_RuntimeError, "argmax(): does not support bool input. "},
+    {"\"argmin_cpu\" not implemented for 'Bool'", &PyExc_RuntimeError, "argmin(): does not support bool input. "},
+};
+
+void setNotImplemented(const NotImplementedError& e) {
+  const std::string message = inPython(e.what());
+  for (const OtherType& other : kOtherTypes)
+    if (message.find(other.part) != message.npos) return PyErr_SetString(*other.type, (other.first + message).c_str());
+  PyErr_SetString(PyExc_NotImplementedError, message.c_str());
+}
+
+}  // namespace
 
 void setErrorFromCurrentException() noexcept {
   try {
@@ -11,19 +44,19 @@ void setErrorFromCurrentException() noexcept {
   } catch (const PythonError& e) {
     e.restore();
   } catch (const IndexError& e) {
-    PyErr_SetString(PyExc_IndexError, e.what());
+    setError(PyExc_IndexError, e);
   } catch (const NotImplementedError& e) {
-    PyErr_SetString(PyExc_NotImplementedError, e.what());
+    setNotImplemented(e);
   } catch (const TypeError& e) {
-    PyErr_SetString(PyExc_TypeError, e.what());
+    setError(PyExc_TypeError, e);
   } catch (const ValueError& e) {
-    PyErr_SetString(PyExc_ValueError, e.what());
+    setError(PyExc_ValueError, e);
   } catch (const abi::__forced_unwind&) {
     waitForEnd();  // Note [Threads at the end]
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& e) {
-    PyErr_SetString(PyExc_RuntimeError, e.what());
+    setError(PyExc_RuntimeError, e);
   } catch (...) {
     PyErr_SetString(PyExc_RuntimeError, "an exception of C++ of unknown type");
   }

@@ -1,14 +1,37 @@
 #include "python/src/base/log.h"
 
-#include "python/src/base/python.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/wording.h"
 
 #include <shunt/core/log.h>
+
+#include <cstring>
 
 namespace shunt::python {
 
 namespace {
 
 LogSink sink_before = nullptr;
+
+/// Whether the frame runs a module of the package.
+bool isPackages(PyObject* frame) {
+  const Ref globals = Ref::steal(PyObject_GetAttrString(frame, "f_globals"));
+  PyObject* const name = globals ? PyDict_GetItemString(globals.get(), "__name__") : nullptr;
+  const char* const text = name != nullptr && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
+  PyErr_Clear();
+  return text != nullptr && (std::strcmp(text, "shunt") == 0 || std::strncmp(text, "shunt.", 6) == 0);
+}
+
+/// As warnings.warn counts: 1 is the innermost frame.
+Py_ssize_t callersLevel() {
+  Py_ssize_t level = 1;
+  Ref frame = Ref::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  while (frame && isPackages(frame.get())) {
+    frame = Ref::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(reinterpret_cast<PyFrameObject*>(frame.get()))));
+    ++level;
+  }
+  return frame ? level : 1;
+}
 
 void warn(LogLevel level, const char* message) {
   if (level != LogLevel::kWarning || !isInterpreterAlive()) {
@@ -20,11 +43,25 @@ void warn(LogLevel level, const char* message) {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   // The library goes on whatever filters make of the warning: an exception has no way out from here.
-  if (PyErr_WarnEx(PyExc_UserWarning, message, 1) < 0) PyErr_WriteUnraisable(nullptr);
+  if (PyErr_WarnEx(PyExc_UserWarning, inPython(message).c_str(), callersLevel()) < 0) PyErr_WriteUnraisable(nullptr);
   PyErr_Restore(type, value, traceback);
 }
 
 }  // namespace
+
+void warnCaller(PyObject* category, const std::string& message) {
+  checkStatus(PyErr_WarnEx(category, message.c_str(), callersLevel()));
+}
+
+PyObject* warnFromPython(PyObject*, PyObject* arguments) {
+  return guarded([&]() -> PyObject* {
+    const char* message = nullptr;
+    PyObject* category = PyExc_UserWarning;
+    if (!PyArg_ParseTuple(arguments, "s|O", &message, &category)) return nullptr;
+    warnCaller(category, message);
+    Py_RETURN_NONE;
+  });
+}
 
 void sendLogToPython() { sink_before = set_log_sink(warn); }
 

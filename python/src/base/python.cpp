@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <thread>
+
 namespace shunt::python {
 
 bool isInterpreterAlive() {
@@ -14,6 +16,38 @@ bool isInterpreterAlive() {
 
 void waitForEnd() noexcept {
   for (;;) pause();
+}
+
+std::atomic<bool> interpreter_ends{false};
+
+namespace {
+
+std::thread::id ending_thread;
+
+PyObject* noteEnd(PyObject*, PyObject*) {
+  ending_thread = std::this_thread::get_id();
+  interpreter_ends.store(true);
+  Py_RETURN_NONE;
+}
+PyMethodDef note_end = {"_note_end", noteEnd, METH_NOARGS, nullptr};
+
+}  // namespace
+
+void watchEnd() {
+  const Ref atexit = owned(PyImport_ImportModule("atexit"));
+  const Ref callback = owned(PyCFunction_New(&note_end, nullptr));
+  owned(PyObject_CallMethod(atexit.get(), "register", "O", callback.get()));
+}
+
+void stayWithoutLock() noexcept {
+  if (std::this_thread::get_id() == ending_thread) return;
+#if PY_VERSION_HEX >= 0x030d0000
+  const bool somebody_has_it = PyThreadState_GetUnchecked() != nullptr;
+#else
+  const bool somebody_has_it = _PyThreadState_UncheckedGet() != nullptr;
+#endif
+  // The interpreter that is gone says that everybody has it.
+  if (!somebody_has_it || PyGILState_Check() == 0) waitForEnd();
 }
 
 void takeLock(PyThreadState* state) noexcept {

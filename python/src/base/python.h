@@ -6,6 +6,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <utility>
@@ -15,18 +16,27 @@ namespace shunt::python {
 // Note [Threads at the end]
 // Daemon threads run on while the interpreter ends. One that asks for the lock then is ended by Python with
 // pthread_exit(), which unwinds the stack like an exception, through functions and destructors of C++ that let none
-// out: std::terminate would end the process. So whoever takes the lock, or has called Python, keeps such a thread here
-// until the process is gone.
+// out: std::terminate would end the process. And destructors that it runs on its way have no lock. So whoever takes the
+// lock, has called Python, or needs the lock in a destructor keeps such a thread here until the process is gone.
 
 /// For ever.
 [[noreturn]] void waitForEnd() noexcept;
+/// Whether the interpreter ends, or will in a moment: from here on a thread may be unwound.
+extern std::atomic<bool> interpreter_ends;
+/// Lets `interpreter_ends` be set in time.
+void watchEnd();
+/// waitForEnd() for a thread that has no lock, and isn't the one that ends the interpreter.
+void stayWithoutLock() noexcept;
 /// PyEval_RestoreThread, and PyGILState_Ensure.
 void takeLock(PyThreadState* state) noexcept;
 PyGILState_STATE ensureLock() noexcept;
 /// Py_XDECREF, which may run what the program wrote.
 inline void drop(PyObject* o) noexcept {
+  if (o == nullptr) return;
+  if (interpreter_ends.load(std::memory_order_relaxed)) [[unlikely]]
+    stayWithoutLock();
   try {
-    Py_XDECREF(o);
+    Py_DECREF(o);
   } catch (...) {
     waitForEnd();
   }
@@ -60,7 +70,11 @@ class Ref {
 class Gil {
  public:
   Gil() : state_(ensureLock()) {}
-  ~Gil() { PyGILState_Release(state_); }
+  ~Gil() {
+    if (interpreter_ends.load(std::memory_order_relaxed)) [[unlikely]]
+      stayWithoutLock();
+    PyGILState_Release(state_);
+  }
   Gil(const Gil&) = delete;
   Gil& operator=(const Gil&) = delete;
 

@@ -14,7 +14,7 @@ inline SharedObject share(PyObject* object) {
   return SharedObject(Py_NewRef(object), [](PyObject* o) {
     if (!isInterpreterAlive()) return;
     const Gil gil;
-    Py_DECREF(o);
+    drop(o);
   });
 }
 

@@ -5,6 +5,8 @@
 #include "python/src/types/device.h"
 #include "python/src/types/generator.h"
 
+#include <shunt/device/cuda.h>
+
 #include <algorithm>
 
 namespace shunt::python {
@@ -84,16 +86,23 @@ void toInts(const Parameter& p, PyObject* o, Ints& out) {
   }
 }
 
-void toTensors(const Parameter&, PyObject* o, InlineVector<Tensor, 4>& out) {
+// Lists of tensors are the caller's own, which another argument's __index__ may have changed since they were looked at.
+// Nothing of the program runs in these loops.
+void toTensors(const Parameter& p, PyObject* o, InlineVector<Tensor, 4>& out) {
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
   out.reserve(static_cast<size_t>(n));
-  for (Py_ssize_t i = 0; i < n; ++i) out.push_back(tensorOf(PySequence_Fast_ITEMS(o)[i]));
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* const item = PySequence_Fast_ITEMS(o)[i];
+    if (!isTensor(item)) raiseElement(p, i, "tuple of Tensors", item);
+    out.push_back(tensorOf(item));
+  }
 }
 
-void toOptionalTensors(const Parameter&, PyObject* o, std::vector<std::optional<Tensor>>& out) {
+void toOptionalTensors(const Parameter& p, PyObject* o, std::vector<std::optional<Tensor>>& out) {
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
   for (Py_ssize_t i = 0; i < n; ++i) {
-    PyObject* item = PySequence_Fast_ITEMS(o)[i];
+    PyObject* const item = PySequence_Fast_ITEMS(o)[i];
+    if (item != Py_None && !isTensor(item)) raiseElement(p, i, "tuple of Tensors or None", item);
     out.push_back(item == Py_None ? std::nullopt : std::optional<Tensor>(tensorOf(item)));
   }
 }
@@ -103,7 +112,12 @@ Tensor wrapNumber(PyObject* o) { return wrapped_scalar_tensor(toScalar(o)); }
 Device toDevice(PyObject* o) {
   if (isDevice(o)) return deviceOf(o);
   if (PyUnicode_Check(o)) return Device(std::string(toText(o)));
-  return Device(kCUDA, static_cast<DeviceIndex>(intOf(o)));  // PyTorch's: a number is an accelerator's
+  // PyTorch's: a number is an accelerator's.
+  const int64_t index = intOf(o);
+  if (!cuda::is_available())
+    raise(PyExc_RuntimeError, "Cannot access accelerator device when none is available: device " +
+                                  std::to_string(index) + " is the number of one. The CPU is 'cpu'.");
+  return Device(kCUDA, static_cast<DeviceIndex>(index));
 }
 
 int64_t constantOf(PyObject* o) { return constantValue(o); }

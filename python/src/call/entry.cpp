@@ -18,6 +18,21 @@ namespace shunt::python {
 
 namespace {
 
+/// As PyTorch prints results: each on lines of its own, so that tensors are in columns.
+PyObject* reprOfResults(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Ref fields = owned(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(self)), "__match_args__"));
+    std::string text = std::string(Py_TYPE(self)->tp_name) + "(";
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
+      const Ref shown = owned(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
+      text += (i == 0 ? "\n" : ",\n") + utf8(PyTuple_GET_ITEM(fields.get(), i)) + "=" + utf8(shown.get());
+    }
+    text += ")";
+    return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+  });
+}
+PyMethodDef repr_of_results = {"__repr__", reprOfResults, METH_NOARGS, nullptr};
+
 /// A class of tuples with the names of the results: shunt.return_types.max.
 PyTypeObject* resultType(const char* name, const FunctionSchema& schema) {
   const auto& returns = schema.returns();
@@ -33,7 +48,10 @@ PyTypeObject* resultType(const char* name, const FunctionSchema& schema) {
   fields.push_back({nullptr, nullptr});
   PyStructSequence_Desc description{texts.emplace_back(std::string("shunt.return_types.") + name).c_str(), nullptr,
                                     fields.data(), static_cast<int>(returns.size())};
-  return reinterpret_cast<PyTypeObject*>(check(reinterpret_cast<PyObject*>(PyStructSequence_NewType(&description))));
+  PyObject* const type = check(reinterpret_cast<PyObject*>(PyStructSequence_NewType(&description)));
+  const Ref shown = owned(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type), &repr_of_results));
+  checkStatus(PyObject_SetAttrString(type, "__repr__", shown.get()));
+  return reinterpret_cast<PyTypeObject*>(type);
 }
 
 Overload makeOverload(const OverloadSource& source, const char* name, bool is_method) {

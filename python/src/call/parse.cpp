@@ -164,9 +164,10 @@ Match matchFactoryOption(const Call& call, PyObject* keyword, PyObject* value, S
   return Match::kYes;
 }
 
-/// The argument as it is read during the call: a tuple of a list's elements.
-PyObject* steady(PyObject* value, Slots& slots) {
-  return PyList_Check(value) ? slots.keep(owned(PyList_AsTuple(value))) : value;
+/// The argument as it is read during the call: a tuple of a list's elements, except where they are tensors, which
+/// toTensors() takes hold of before anything of the program runs.
+PyObject* steady(const Parameter& p, PyObject* value, Slots& slots) {
+  return PyList_Check(value) && p.kind != Kind::kTensorList ? slots.keep(owned(PyList_AsTuple(value))) : value;
 }
 
 /// out= of several results: a tuple or list of as many tensors.
@@ -229,7 +230,7 @@ Match matchCall(const Signature& s, const Call& call, Slots& slots) {
     if (given > s.positional.size()) return Match::kNo;
     for (size_t i = 0; i < given; ++i) {
       const size_t place = s.positional[i];
-      PyObject* const value = steady(call.args[i], slots);
+      PyObject* const value = steady(s.parameters[place], call.args[i], slots);
       const Match m = fits(s.parameters[place], value);
       if (m == Match::kNo) return Match::kNo;
       if (m == Match::kOverridden) result = m;
@@ -240,20 +241,22 @@ Match matchCall(const Signature& s, const Call& call, Slots& slots) {
   const Py_ssize_t num_keywords = call.keyword_names != nullptr ? PyTuple_GET_SIZE(call.keyword_names) : 0;
   for (Py_ssize_t k = 0; k < num_keywords; ++k) {
     PyObject* const keyword = PyTuple_GET_ITEM(call.keyword_names, k);
-    PyObject* const value = steady(call.args[call.num_args + k], slots);
+    PyObject* const given_value = call.args[call.num_args + k];
     const int place = placeOf(s, keyword);
     if (place < 0) {
-      if (s.is_factory_out && matchFactoryOption(call, keyword, value, slots) == Match::kYes) continue;
+      if (s.is_factory_out && matchFactoryOption(call, keyword, given_value, slots) == Match::kYes) continue;
       if (!s.takes_requires_grad || !isRequiresGrad(keyword)) {
         // out=None is what functions without outputs have, too.
-        if (value == Py_None && PyUnicode_CompareWithASCIIString(keyword, "out") == 0 && s.num_outputs == 0) continue;
+        if (given_value == Py_None && PyUnicode_CompareWithASCIIString(keyword, "out") == 0 && s.num_outputs == 0)
+          continue;
         return Match::kNo;
       }
-      if (!PyBool_Check(value)) return Match::kNo;
-      slots.requires_grad = value;
+      if (!PyBool_Check(given_value)) return Match::kNo;
+      slots.requires_grad = given_value;
       continue;
     }
     const Parameter& p = s.parameters[static_cast<size_t>(place)];
+    PyObject* const value = steady(p, given_value, slots);
     if (slots.at[place] != nullptr) return Match::kNo;    // given by position, too
     if (p.is_out && value == Py_None) return Match::kNo;  // the functional form's
     if (p.is_out && s.num_outputs > 1) {

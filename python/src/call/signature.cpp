@@ -102,6 +102,8 @@ std::string defaultText(const Parameter& p) {
       return "\"" + d.text + "\"";
     case Kind::kIntList:
       return d.integers.empty() ? "()" : detail::str(IntArrayRef(d.integers));
+    case Kind::kDType:
+      return detail::str("shunt.", dtypeName(static_cast<ScalarType>(d.integer)));
     default:
       return detail::str(d.integer);
   }

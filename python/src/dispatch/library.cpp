@@ -11,9 +11,11 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <deque>
+#include <map>
 #include <memory>
 #include <source_location>
+#include <string>
+#include <utility>
 
 namespace shunt::python {
 
@@ -30,14 +32,12 @@ struct PlaceParts {
 };
 static_assert(sizeof(std::source_location) == sizeof(const PlaceParts*));
 
+/// The same for equal places, which are kept as long as the process: registrations that have gone are still named.
 std::source_location placeOf(const char* file, unsigned line) {
-  static auto& texts = *new std::deque<std::string>();
-  static auto& places = *new std::deque<PlaceParts>();
-  const std::string* text = nullptr;
-  for (const std::string& t : texts)
-    if (t == file) text = &t;
-  if (text == nullptr) text = &texts.emplace_back(file);
-  return std::bit_cast<std::source_location>(&places.emplace_back(PlaceParts{text->c_str(), "", line, 0}));
+  static auto& places = *new std::map<std::pair<std::string, unsigned>, PlaceParts>();
+  const auto [place, is_new] = places.try_emplace({file, line});
+  if (is_new) place->second = {place->first.first.c_str(), "", line, 0};
+  return std::bit_cast<std::source_location>(static_cast<const PlaceParts*>(&place->second));
 }
 
 // ---- kernels -----------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 #include "python/src/indexing/parse_index.h"
 
 #include "python/src/base/errors.h"
+#include "python/src/base/log.h"
 #include "python/src/indexing/index_data.h"
 #include "python/src/types/tensor.h"
 
@@ -80,11 +81,11 @@ std::vector<TensorIndex> indicesOf(PyObject* key) {
       indices.push_back(indexOf(key));
       return indices;
     }
-    if (PyErr_WarnEx(PyExc_UserWarning,
-                     "Using a non-tuple sequence for multidimensional indexing is deprecated: x[[a, b]] means x[a, b] "
-                     "here, as in PyTorch. Write x[tuple(seq)] for that, or x[shunt.tensor(seq)]",
-                     1) < 0)
-      throw PythonError();
+    if (!PyUnicode_Check(key) && !PyBytes_Check(key))  // which is refused below
+      warnCaller(
+          PyExc_UserWarning,
+          "Using a non-tuple sequence for multidimensional indexing is deprecated: x[[a, b]] means x[a, b] here, "
+          "as in PyTorch. Write x[tuple(seq)] for that, or x[shunt.tensor(seq)]");
     as_tuple = owned(PySequence_Tuple(key));
     key = as_tuple.get();
   }

@@ -64,10 +64,9 @@ void giveToTensor(TensorObject* o) {
 Tensor forFinaliser(TensorObject* o, const TensorImpl& ending) noexcept {
   if (Py_TYPE(o)->tp_finalize == nullptr || ending.key_set().hasAny(kWrapperKeys) || !ending.has_storage()) return {};
   try {
-    auto impl = make_intrusive<TensorImpl>(Storage(ending.storage()), keySetFor(ending.device()), ending.dtype());
-    impl->set_sizes_and_strides(ending.sizes(), ending.strides(), ending.storage_offset());
-    impl->set_foreign_object(o);
-    return Tensor(std::move(impl));
+    Tensor alias = aliasOf(ending);
+    alias.unsafeGetTensorImpl()->set_foreign_object(o);
+    return alias;
   } catch (const std::exception&) {
     return {};  // there is no memory
   }
@@ -259,6 +258,12 @@ PyTypeObject TensorBaseType = {
     .tp_dictoffset = offsetof(TensorObject, dict),
     .tp_new = newTensor,
 };
+
+Tensor aliasOf(const TensorImpl& t) {
+  auto impl = make_intrusive<TensorImpl>(Storage(t.storage()), keySetFor(t.device()), t.dtype());
+  impl->set_sizes_and_strides(t.sizes(), t.strides(), t.storage_offset());
+  return Tensor(std::move(impl));
+}
 
 PyObject* wrap(Tensor tensor) {
   if (!tensor.defined()) Py_RETURN_NONE;

@@ -48,6 +48,8 @@ inline bool isTensor(PyObject* o) { return isPlainTensor(o) || PyObject_TypeChec
 /// Of an object for which isTensor holds.
 inline Tensor& tensorOf(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->tensor; }
 
+/// Another tensor of the same elements, without history and unknown to modes. For one that has storage.
+Tensor aliasOf(const TensorImpl& t);
 /// A new reference to the tensor's object; None for an undefined tensor.
 PyObject* wrap(Tensor tensor);
 /// An object of class `type`, derived from Tensor, for a tensor that has none yet. Throws where it has one.

@@ -12,13 +12,6 @@ import shunt  # noqa: E402
 
 LONG = os.environ.get("SHUNT_TEST_LONG") == "1"
 
-# Of entries and inputs that Shunt refuses or that differ on purpose: why.
-REFUSED = {
-    "padding_mode": "padding modes other than zeros are not implemented",
-    "add_bias_kv": "not implemented", "add_zero_attn": "not implemented", "proj_size": "not implemented",
-    "max_norm": "not implemented", "sparse": "not implemented",
-}
-
 ENTRIES = [info for info in module_db if getattr(shunt.nn, info.module_cls.__name__, None) is not None]
 
 
@@ -37,7 +30,9 @@ def convert(value):
         return {key: convert(one) for key, one in value.items()}
     if isinstance(value, torch.nn.Module):
         raise pytest.skip.Exception("a module among the arguments")
-    if callable(value) and getattr(value, "__module__", "").startswith("torch.nn.functional"):
+    if callable(value) and (getattr(value, "__module__", None) or "").startswith(
+        ("torch.nn.functional", "torch._C._nn")
+    ):
         return getattr(shunt.nn.functional, value.__name__)
     return value
 
@@ -53,28 +48,27 @@ def assert_close(found, expected, what):
     np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-9, atol=1e-9, err_msg=what)
 
 
-def refusal_of(constructor):
-    for name, why in REFUSED.items():
-        value = constructor.kwargs.get(name)
-        if value is not None and value not in (False, "zeros", 0):
-            return why
-    return None
-
-
 def inputs_of(info, training):
     return info.module_inputs_func(info, device="cpu", dtype=torch.float64, requires_grad=True, training=training)
 
 
 def compare(info, sample, training):
     constructor, call = sample.constructor_input, sample.forward_input
-    if call is None or refusal_of(constructor) is not None:
+    if call is None:
         return False
     torch.manual_seed(0)
     theirs = info.module_cls(*constructor.args, **constructor.kwargs).double().train(training)
-    ours = getattr(shunt.nn, info.module_cls.__name__)(*convert(constructor.args), **convert(constructor.kwargs)).double().train(training)
+    ours = (
+        getattr(shunt.nn, info.module_cls.__name__)(*convert(constructor.args), **convert(constructor.kwargs))
+        .double()
+        .train(training)
+    )
+    arguments = convert(call.args), convert(call.kwargs)
+    if info.name.startswith("nn.Lazy"):
+        theirs(*call.args, **call.kwargs)
+        ours(*arguments[0], **arguments[1])
     assert [name for name, _ in ours.named_parameters()] == [name for name, _ in theirs.named_parameters()]
     ours.load_state_dict({name: convert(value) for name, value in theirs.state_dict().items()})
-    arguments = convert(call.args), convert(call.kwargs)
     expected = theirs(*call.args, **call.kwargs)
     found = ours(*arguments[0], **arguments[1])
     pairs = list(zip(flat(found), flat(expected)))
@@ -107,11 +101,14 @@ def test_a_module_is_pytorchs(info, training):
     dropout = any("Dropout" in info.name or float(s.constructor_input.kwargs.get("dropout", 0) or 0) > 0 for s in drawn)
     compared = 0
     for sample in drawn:
-        random = training and ("Dropout" in info.name or float(sample.constructor_input.kwargs.get("dropout", 0) or 0) > 0
-                               or info.name.startswith("nn.Transformer"))
+        random = training and (
+            "Dropout" in info.name
+            or float(sample.constructor_input.kwargs.get("dropout", 0) or 0) > 0
+            or info.name.startswith("nn.Transformer")
+        )
         compared += not random and compare(info, sample, training)
     assert compared > 0 or dropout or info.name.startswith("nn.Transformer")
 
 
 def test_as_many_as_ever_are_compared():
-    assert len(ENTRIES) >= 45, sorted(info.name for info in ENTRIES)
+    assert len(ENTRIES) >= 114, sorted(info.name for info in ENTRIES)

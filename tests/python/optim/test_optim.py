@@ -25,7 +25,15 @@ def convert(value):
     return shunt.tensor(value.item()) if isinstance(value, torch.Tensor) else value
 
 
-def trajectory(module, make, steps):
+def tanh_loss(x, weight, bias):
+    return ((x @ weight + bias).tanh() ** 2).sum()
+
+
+def square_loss(x, weight, bias):
+    return ((x @ weight + bias - 1) ** 2).sum() / 8
+
+
+def trajectory(module, make, steps, loss_of=tanh_loss):
     generator = np.random.default_rng(3)
     weight = module.tensor(generator.standard_normal((4, 3)).tolist(), dtype=module.float64, requires_grad=True)
     bias = module.tensor(generator.standard_normal(3).tolist(), dtype=module.float64, requires_grad=True)
@@ -35,7 +43,7 @@ def trajectory(module, make, steps):
 
     def closure():
         optimizer.zero_grad()
-        loss = ((x @ weight + bias).tanh() ** 2).sum()
+        loss = loss_of(x, weight, bias)
         loss.backward()
         return loss
 
@@ -49,14 +57,19 @@ def trajectory(module, make, steps):
 def test_a_trajectory_is_pytorchs(info, kwargs):
     if kwargs.get("fused") or kwargs.get("differentiable"):
         kwargs = {k: v for k, v in kwargs.items() if k not in ("fused", "differentiable")}
-    theirs = trajectory(torch, lambda p: info.optim_cls(p, **kwargs), STEPS)
-    ours = trajectory(shunt, lambda p: getattr(shunt.optim, info.optim_cls.__name__)(p, **{k: convert(v) for k, v in kwargs.items()}), STEPS)
+    name = info.optim_cls.__name__
+    loss = square_loss if name == "LBFGS" else tanh_loss  # its large steps make a rounding a difference, where the loss isn't convex
+    theirs = trajectory(torch, lambda p: info.optim_cls(p, **kwargs), STEPS, loss)
+    ours = trajectory(shunt, lambda p: getattr(shunt.optim, name)(p, **{k: convert(v) for k, v in kwargs.items()}), STEPS, loss)
     np.testing.assert_allclose(ours, theirs, **TOLERANCE)
 
 
 def errors():
     for info in ENTRIES:
         for place, error in enumerate(info.optim_error_inputs_func(device="cpu", dtype=torch.float32)):
+            params = error.optimizer_error_input.params
+            if any(isinstance(p, torch.Tensor) and p.is_complex() for p in params or ()):
+                continue  # there are no complex numbers
             yield pytest.param(info, error, id=f"{info.optim_cls.__name__}-{place}")
 
 
@@ -91,8 +104,70 @@ def test_an_error_is_pytorchs(info, error):
 SCHEDULES = {
     "StepLR": {"step_size": 3, "gamma": 0.5}, "MultiStepLR": {"milestones": [2, 5], "gamma": 0.1}, "ExponentialLR": {"gamma": 0.9},
     "CosineAnnealingLR": {"T_max": 7, "eta_min": 0.01}, "LinearLR": {"total_iters": 6}, "ConstantLR": {"total_iters": 4},
-    "LambdaLR": {"lr_lambda": lambda epoch: 0.9**epoch},
+    "LambdaLR": {"lr_lambda": lambda epoch: 0.9**epoch}, "MultiplicativeLR": {"lr_lambda": lambda epoch: 0.9 + epoch / 100},
+    "PolynomialLR": {"total_iters": 12, "power": 1.5}, "CosineAnnealingWarmRestarts": {"T_0": 3, "T_mult": 2, "eta_min": 0.01},
+    "CyclicLR": {"base_lr": 0.1, "max_lr": 1.0, "step_size_up": 3, "step_size_down": 5}, "OneCycleLR": {"max_lr": 2.0, "total_steps": 21},
 }
+
+
+def rates_of(module, make, steps=20):
+    """The learning rates and momenta of a schedule."""
+    optimizer = module.optim.SGD([module.ones(1, requires_grad=True)], lr=0.5, momentum=0.6)
+    schedule = make(module.optim.lr_scheduler, optimizer)
+    seen = []
+    for _ in range(steps):
+        seen.append((schedule.get_last_lr()[0], optimizer.param_groups[0]["lr"], optimizer.param_groups[0]["momentum"]))
+        optimizer.step()
+        schedule.step()
+    return np.array(seen)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("make", [
+    lambda L, o: L.CyclicLR(o, 0.1, 1.0, 3, mode="triangular2"), lambda L, o: L.CyclicLR(o, 0.1, 1.0, 3, mode="exp_range", gamma=0.9),
+    lambda L, o: L.CyclicLR(o, 0.1, 1.0, 3, scale_fn=lambda x: 1 / x, cycle_momentum=False),
+    lambda L, o: L.OneCycleLR(o, 2.0, epochs=4, steps_per_epoch=6, three_phase=True, anneal_strategy="linear"),
+    lambda L, o: L.SequentialLR(o, [L.ConstantLR(o, 0.1, 2), L.ExponentialLR(o, 0.9)], [5]),
+    lambda L, o: L.SequentialLR(o, [L.LinearLR(o, 0.1, total_iters=4), L.CosineAnnealingLR(o, 9), L.StepLR(o, 2)], [5, 11]),
+    lambda L, o: L.SequentialLR(o, [L.LinearLR(o), L.CosineAnnealingWarmRestarts(o, 3)], [4]),
+    lambda L, o: L.ChainedScheduler([L.ConstantLR(o, 0.1, 2), L.ExponentialLR(o, 0.9)], o),
+])
+def test_other_schedules_are_pytorchs(make):
+    np.testing.assert_allclose(rates_of(shunt, make), rates_of(torch, make), rtol=1e-12)
+
+
+def test_batch_normalization_is_brought_up_to_the_averages():
+    seen = {}
+    for module in (torch, shunt):
+        layer = module.nn.BatchNorm1d(2)
+        batches = [module.tensor([[1.0, 2.0], [3.0, 5.0]]), module.tensor([[4.0, 4.0], [7.0, 9.0]])]
+        module.optim.swa_utils.update_bn([(batch, 0) for batch in batches], module.nn.Sequential(layer).eval())
+        seen[module] = layer.running_mean.tolist(), layer.running_var.tolist(), layer.momentum, layer.training
+    assert seen[shunt] == seen[torch]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_averages_of_weights():
+    seen = {}
+    for module in (torch, shunt):
+        swa = module.optim.swa_utils
+        layer = module.nn.Linear(2, 1, bias=False)
+        optimizer = module.optim.SGD(layer.parameters(), lr=0.5)
+        schedule = swa.SWALR(optimizer, swa_lr=0.05, anneal_epochs=3)
+        models = [swa.AveragedModel(layer), swa.AveragedModel(layer, multi_avg_fn=swa.get_ema_multi_avg_fn(0.7))]
+        rates = []
+        for step in range(6):
+            with module.no_grad():
+                layer.weight.fill_(float(step * step))
+            for model in models:
+                model.update_parameters(layer)
+            optimizer.step()
+            schedule.step()
+            rates.append(schedule.get_last_lr()[0])
+        seen[module] = [rates, *(m.module.weight.tolist() for m in models), int(models[0].n_averaged), sorted(models[0].state_dict())]
+    assert seen[shunt][0] == pytest.approx(seen[torch][0])
+    assert seen[shunt][1][0] == pytest.approx(seen[torch][1][0]) and seen[shunt][2][0] == pytest.approx(seen[torch][2][0])
+    assert seen[shunt][3:] == seen[torch][3:]
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
@@ -121,7 +196,8 @@ def test_plateau():
     assert rates[shunt] == pytest.approx(rates[torch])
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta"])
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "RAdam", "Adamax", "ASGD", "Rprop",
+                                  "Adafactor"])
 def test_a_saved_state_goes_on(name):
     settings = {"lr": 0.05, **({"momentum": 0.9} if name in ("SGD", "RMSprop") else {})}
 
@@ -139,3 +215,43 @@ def test_a_saved_state_goes_on(name):
     second.load_state_dict(first.state_dict())
     run(5, second, q)
     assert p.tolist() == q.tolist()
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta"])
+def test_parameters_that_are_left_out_of_steps(name):
+    """Each parameter counts its own steps, also where most are counted together; a saved state has as many."""
+    rows = {}
+    for module in (torch, shunt):
+        params = [module.ones(2, dtype=module.float64, requires_grad=True) for _ in range(3)]
+        optimizer = getattr(module.optim, name)(params)
+        for step in range(9):
+            for i, p in enumerate(params):
+                p.grad = None if (step + i) % 3 == 0 and step < 6 else module.full((2,), 0.5 + i + step, dtype=module.float64)
+            if step == 5:
+                state = optimizer.state_dict()
+                optimizer = getattr(module.optim, name)(params)
+                optimizer.load_state_dict(state)
+            optimizer.step()
+        steps = [optimizer.state[p]["step"] for p in params]
+        assert all(isinstance(step, module.Tensor) and step.dtype is module.float32 and step.dim() == 0 for step in steps)
+        rows[module] = [p.tolist() for p in params], [step.item() for step in steps]
+    assert rows[shunt][1] == rows[torch][1]
+    np.testing.assert_allclose(rows[shunt][0], rows[torch][0], **TOLERANCE)
+
+
+def test_steps_of_a_state_that_has_them_as_numbers():
+    p = shunt.ones(2, requires_grad=True)
+    optimizer = shunt.optim.Adam([p])
+    optimizer.load_state_dict({"state": {0: {"step": 4, "exp_avg": shunt.ones(2), "exp_avg_sq": shunt.ones(2)}},
+                               "param_groups": optimizer.state_dict()["param_groups"]})
+    p.grad = shunt.ones(2)
+    optimizer.step()
+    assert optimizer.state[p]["step"].item() == 5
+
+
+def test_a_rate_of_zero_changes_nothing():
+    for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta"):
+        p = shunt.tensor([1.0, 2.0], requires_grad=True)
+        p.grad = shunt.tensor([0.0, 1.0])
+        getattr(shunt.optim, name)([p], lr=0.0).step()
+        assert p.tolist() == [1.0, 2.0], name

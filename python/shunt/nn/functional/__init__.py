@@ -42,11 +42,36 @@ from shunt.nn.functional.activations import (
     threshold,
     threshold_,
 )
+from shunt.nn.functional.adaptive_pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool1d_with_indices,
+    adaptive_max_pool2d,
+    adaptive_max_pool2d_with_indices,
+    adaptive_max_pool3d,
+    adaptive_max_pool3d_with_indices,
+    fractional_max_pool2d,
+    fractional_max_pool2d_with_indices,
+    fractional_max_pool3d,
+    fractional_max_pool3d_with_indices,
+)
+from shunt.nn.functional.alignment import ctc_loss
 from shunt.nn.functional.attention import scaled_dot_product_attention
-from shunt.nn.functional.convolution import bilinear, conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, linear
+from shunt.nn.functional.convolution import (
+    bilinear,
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+    linear,
+)
 from shunt.nn.functional.distances import cosine_similarity, normalize, pairwise_distance, pdist
 from shunt.nn.functional.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
-from shunt.nn.functional.embeddings import embedding, one_hot
+from shunt.nn.functional.embeddings import embedding, embedding_bag, one_hot
 from shunt.nn.functional.images import (
     channel_shuffle,
     fold,
@@ -72,6 +97,7 @@ from shunt.nn.functional.losses import (
     margin_ranking_loss,
     mse_loss,
     multi_margin_loss,
+    multilabel_margin_loss,
     multilabel_soft_margin_loss,
     nll_loss,
     poisson_nll_loss,
@@ -80,6 +106,18 @@ from shunt.nn.functional.losses import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
+from shunt.nn.functional.max_pooling import (
+    max_pool1d,
+    max_pool1d_with_indices,
+    max_pool2d,
+    max_pool2d_with_indices,
+    max_pool3d,
+    max_pool3d_with_indices,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+)
+from shunt.nn.functional.multi_head import multi_head_attention_forward
 from shunt.nn.functional.normalization import (
     batch_norm,
     group_norm,
@@ -89,21 +127,7 @@ from shunt.nn.functional.normalization import (
     rms_norm,
 )
 from shunt.nn.functional.padding import pad
-from shunt.nn.functional.pooling import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    adaptive_max_pool1d,
-    adaptive_max_pool2d,
-    avg_pool1d,
-    avg_pool2d,
-    avg_pool3d,
-    lp_pool1d,
-    lp_pool2d,
-    max_pool1d,
-    max_pool1d_with_indices,
-    max_pool2d,
-    max_pool2d_with_indices,
-)
+from shunt.nn.functional.pooling import avg_pool1d, avg_pool2d, avg_pool3d, lp_pool1d, lp_pool2d, lp_pool3d
+from shunt.nn.functional.sampling import affine_grid, grid_sample
 
 __all__ = [name for name in dir() if not name.startswith("_") and callable(globals()[name])]

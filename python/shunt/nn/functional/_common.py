@@ -40,3 +40,9 @@ def numbers(value, count, name):
             raise RuntimeError(f"{name} must be one int or {count} ints, but got {tuple(value)}")
         return tuple(value)
     return (value,) * count
+
+
+def checked_pool(input, dims, name):
+    """RuntimeError where a pool gets no images of these dimensions, with or without a batch."""
+    if input.dim() not in (dims + 1, dims + 2):
+        raise RuntimeError(f"{name}() Expected {dims + 1}D or {dims + 2}D input tensor, but got {list(input.shape)}")

@@ -3,9 +3,8 @@
 from shunt.nn.functional._common import numbers, ops
 
 
-def linear(input, weight, bias=None, *, out=None):
-    """input @ weight.T + bias. Shapes: (..., in), (out, in), (out) to (..., out)."""
-    return ops.linear(input, weight, bias) if out is None else ops.linear(input, weight, bias, out=out)
+# input @ weight.T + bias: the operator itself, as a function around it would cost half as much again.
+linear = ops.linear
 
 
 def bilinear(input1, input2, weight, bias=None):
@@ -124,3 +123,40 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
     out / groups, KH,
     KW)."""
     return _transposed(2, "conv_transpose2d", input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """The gradient of conv3d with respect to its input, as an operator. Shapes: (N, C, D, H, W) or (C, D, H, W), weight
+    (C, out / groups, KD, KH, KW).
+
+    Each plane of the kernel adds the transposed convolutions of images to the depths that it reaches.
+    """
+    input, batched = _batched(input, 3, "conv_transpose3d")
+    strides, pads = numbers(stride, 3, "stride"), numbers(padding, 3, "padding")
+    extra, dilations = numbers(output_padding, 3, "output_padding"), numbers(dilation, 3, "dilation")
+    for e, s, d in zip(extra, strides, dilations):
+        if e >= s and e >= d:
+            raise RuntimeError(
+                f"output padding must be smaller than either stride or dilation, but got output_padding={extra}, "
+                f"stride={strides}, dilation={dilations}"
+            )
+    (n, channels, depth), planes = input.shape[:3], weight.size(2)
+    images = input.transpose(1, 2).reshape((n * depth, channels, *input.shape[3:]))
+    canvas = None
+    for k in range(planes):
+        part = conv_transpose2d(
+            images, weight.select(2, k), None, strides[1:], pads[1:], extra[1:], groups, dilations[1:]
+        )
+        part = part.reshape((n, depth, *part.shape[1:])).transpose(1, 2)
+        if canvas is None:
+            length = (depth - 1) * strides[0] + dilations[0] * (planes - 1) + 1 + extra[0]
+            canvas = part.new_zeros((n, part.size(1), length, *part.shape[3:]))
+        first = k * dilations[0]
+        places = (slice(None), slice(None), slice(first, first + (depth - 1) * strides[0] + 1, strides[0]))
+        canvas[places] = canvas[places] + part
+    # What was padded is cut off; output_padding adds depths at the end only.
+    result = canvas[:, :, pads[0] : canvas.size(2) - pads[0]]
+    if bias is not None:
+        result = result + bias.reshape((-1, 1, 1, 1))
+    result = result.contiguous()
+    return result if batched else result.squeeze(0)

@@ -10,6 +10,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         padding_idx: a row that gets no gradient.
         max_norm: rows of a larger norm, of those that are looked up, are scaled down to it, in place.
         scale_grad_by_freq: whether a row's gradient is divided by how often it is looked up.
+        sparse: asks for a sparse gradient, which is an error where one is recorded.
     """
     if padding_idx is None:
         padding_idx = -1
@@ -22,7 +23,110 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         padding_idx += weight.size(0)
     if max_norm is not None:
         _renormalise(weight, input, max_norm, norm_type)
+    if sparse:
+        from shunt import is_grad_enabled
+
+        # Where no gradient is recorded none is sparse.
+        sparse = weight.requires_grad and is_grad_enabled()
     return ops.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+def _bags(input, offsets, include_last_offset):
+    """The indices bag by bag, a matrix, and which of its elements count: bags are filled up to the longest."""
+    from shunt import _C, tensor
+
+    starts = offsets.tolist()
+    if not include_last_offset:
+        starts = [*starts, input.size(0)]
+    if starts[0] != 0:
+        raise RuntimeError(f"offsets[0] has to be 0: the first bag begins with the input. However, got {starts[0]}")
+    lengths = [end - start for start, end in zip(starts, starts[1:])]
+    if starts[-1] > input.size(0) or any(n < 0 for n in lengths):
+        raise RuntimeError(f"offsets must grow and end within input's length {input.size(0)}, but got {starts}")
+    longest = max(lengths, default=0)
+    places = [[start + k if k < n else 0 for k in range(longest)] for start, n in zip(starts, lengths)]
+    counts = [[k < n for k in range(longest)] for n in lengths]
+    shape = (len(lengths), longest)
+    return (tensor(places, dtype=_C.int64).reshape(shape), tensor(counts, dtype=_C.bool).reshape(shape))
+
+
+def embedding_bag(
+    input,
+    weight,
+    offsets=None,
+    max_norm=None,
+    norm_type=2,
+    scale_grad_by_freq=False,
+    mode="mean",
+    sparse=False,
+    per_sample_weights=None,
+    include_last_offset=False,
+    padding_idx=None,
+):
+    """The sum, mean or largest ("sum", "mean", "max") of rows of `weight`, bag by bag. Shapes: (B, N) of int64 or
+    int32, or
+    (N) with offsets (B), where bags begin, and (rows, features), to (B, features).
+
+    Args:
+        max_norm: rows of a larger norm, of those that are looked up, are scaled down to it, in place.
+        scale_grad_by_freq: whether a row's gradient is divided by how often it is looked up; not with "max".
+        sparse: asks for a sparse gradient, which is an error where one is recorded.
+        per_sample_weights: what rows are multiplied by before they are summed; of the input's shape.
+        include_last_offset: whether the last offset is the end of the last bag.
+        padding_idx: a row that doesn't count and gets no gradient.
+    """
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum or mean or max")
+    if per_sample_weights is not None:
+        if mode != "sum":
+            raise NotImplementedError(
+                "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+                f"(got mode='{mode}')."
+            )
+        if per_sample_weights.shape != input.shape:
+            raise ValueError(
+                f"embedding_bag: If per_sample_weights ({tuple(per_sample_weights.shape)}) is not None, then it must "
+                "have "
+                f"the same shape as the input ({tuple(input.shape)})"
+            )
+    if scale_grad_by_freq and mode == "max":
+        raise RuntimeError("embedding_bag(): max mode does not support scaling the gradient by the frequency")
+    rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
+    index, weights, counts = input, per_sample_weights, None
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as each row of input is a bag. However, found offsets of "
+                f"type {type(offsets).__name__}"
+            )
+    elif input.dim() == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.dim() != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+        places, counts = _bags(input, offsets, include_last_offset)
+        index, rows = input[places], rows[places]
+        weights = None if per_sample_weights is None else per_sample_weights[places]
+    else:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    if padding_idx is not None:
+        padding_idx = padding_idx % weight.size(0)
+        real = index != padding_idx
+        counts = real if counts is None else counts & real
+    if weights is not None:
+        rows = rows * weights.unsqueeze(-1)
+    if mode == "max":
+        if index.size(1) == 0:
+            return rows.sum(1)
+        if counts is None:
+            return rows.max(1)[0]
+        largest = ops.masked_fill(rows, counts.logical_not().unsqueeze(-1), -float("inf")).max(1)[0]
+        return ops.where(counts.any(1).unsqueeze(-1), largest, ops.zeros_like(largest))
+    if counts is None:
+        return rows.mean(1) if mode == "mean" and index.size(1) else rows.sum(1)
+    # Not a product with zeros: rows that don't count may have infinite elements.
+    total = ops.where(counts.unsqueeze(-1), rows, ops.zeros_like(rows)).sum(1)
+    return total / counts.sum(1, True).clamp_min(1).to(total.dtype) if mode == "mean" else total
 
 
 def _renormalise(weight, indices, max_norm, norm_type):

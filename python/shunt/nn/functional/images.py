@@ -159,8 +159,11 @@ def _linear(size, out, scale, align_corners):
     return (low, high), ([1.0 - t for t in upper], upper)
 
 
+_CUBIC_A = -0.75  # the free number of cubic convolution (Keys 1981)
+
+
 def _cubic(size, out, scale, align_corners):
-    a = -0.75
+    a = _CUBIC_A
     index, weights = ([], [], [], []), ([], [], [], [])
     for i in range(out):
         at = _source(i, scale, align_corners, cubic=True)
@@ -201,7 +204,7 @@ def interpolate(
         recompute_scale_factor: whether the factor is computed anew from the sizes.
         antialias: not implemented (NotImplementedError).
     """
-    from shunt import tensor
+    from shunt import float32, tensor, uint8
 
     dims = input.dim() - 2
     if mode not in ("nearest", "area", "nearest-exact", *_MODES):
@@ -222,13 +225,15 @@ def interpolate(
         raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {_MODES[mode] + 2}D input")
     sizes, factors = _output_sizes(input, size, scale_factor, recompute_scale_factor, dims)
     if mode == "area":
-        from shunt.nn.functional import pooling
+        from shunt.nn.functional import adaptive_pooling as pooling
 
         return (pooling.adaptive_avg_pool1d, pooling.adaptive_avg_pool2d, pooling.adaptive_avg_pool3d)[dims - 1](
             input, tuple(sizes)
         )
-    result = input
-    for d in range(dims):
+    # Bytes are weighted as numbers, and are bytes again after each dimension, the last one first.
+    bytes = input.dtype is uint8 and mode in _MODES
+    result = input.to(float32) if bytes else input
+    for d in reversed(range(dims)) if bytes else range(dims):
         n, out, factor = input.size(d + 2), sizes[d], factors[d]
         if n == 0 or out <= 0:
             raise RuntimeError(
@@ -241,10 +246,12 @@ def interpolate(
         else:
             places = (_cubic if mode == "bicubic" else _linear)(n, out, scale, align_corners)
             result = _resample(result, d + 2, *places)
-    return result.contiguous(memory_format=_format_of(input))
+            if bytes:
+                result = (result + 0.5).floor().clamp(0, 255)
+    return result.to(input.dtype).contiguous(memory_format=format_of(input))
 
 
-def _format_of(x):
+def format_of(x):
     """The memory format that a result of its number of dimensions takes over."""
     from shunt import _C
 

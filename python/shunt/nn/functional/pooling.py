@@ -1,48 +1,6 @@
-"""Pooling: windows of signals and images, by their means, their largest elements, or their norms."""
+"""Pooling by the means of windows, or their norms."""
 
-from shunt.nn.functional._common import into, numbers, ops
-
-
-def _checked(input, dims, name):
-    if input.dim() not in (dims + 1, dims + 2):
-        raise RuntimeError(f"{name}() Expected {dims + 1}D or {dims + 2}D input tensor, but got {list(input.shape)}")
-
-
-def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """The largest element of each window. Shape (N, C, H, W) or (C, H, W); the stride is the window by default.
-
-    With `return_indices` also where in its image each is, counted row by row.
-    """
-    f = ops.max_pool2d_with_indices if return_indices else ops.max_pool2d
-    return f(input, kernel_size, () if stride is None else stride, padding, dilation, ceil_mode)
-
-
-def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """The largest element of each window. Shape (N, C, L) or (C, L); the stride is the window by default."""
-    _checked(input, 1, "max_pool1d")
-    sizes = [
-        (1, *numbers(v, 1, name))
-        for v, name in ((kernel_size, "kernel_size"), (kernel_size if stride is None else stride, "stride"))
-    ]
-    pad, step = numbers(padding, 1, "padding"), numbers(dilation, 1, "dilation")
-    values, indices = ops.max_pool2d_with_indices(
-        input.unsqueeze(-2), sizes[0], sizes[1], (0, *pad), (1, *step), ceil_mode
-    )
-    return (values.squeeze(-2), indices.squeeze(-2)) if return_indices else values.squeeze(-2)
-
-
-def max_pool1d_with_indices(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True
-):
-    """max_pool1d with the places of the largest elements."""
-    return max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
-
-
-def max_pool2d_with_indices(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True
-):
-    """max_pool2d with the places of the largest elements."""
-    return max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
+from shunt.nn.functional._common import checked_pool, into, numbers, ops
 
 
 def avg_pool2d(
@@ -76,7 +34,7 @@ def avg_pool2d(
 
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
     """The mean of each window. Shape (N, C, L) or (C, L); the stride is the window by default."""
-    _checked(input, 1, "avg_pool1d")
+    checked_pool(input, 1, "avg_pool1d")
     kernel = numbers(kernel_size, 1, "kernel_size")
     step = kernel if stride is None or stride == () else numbers(stride, 1, "stride")
     return ops.avg_pool2d(
@@ -104,7 +62,7 @@ def avg_pool3d(
 
     The sums of windows of planes, then of windows of depths, divided by how many elements they are of.
     """
-    _checked(input, 3, "avg_pool3d")
+    checked_pool(input, 3, "avg_pool3d")
     kernel = numbers(kernel_size, 3, "kernel_size")
     step = kernel if stride is None or stride == () else numbers(stride, 3, "stride")
     pads = numbers(padding, 3, "padding")
@@ -143,80 +101,6 @@ def avg_pool3d(
     return mean(sums(input), sums(ones))
 
 
-def adaptive_avg_pool2d(input, output_size):
-    """Means of windows that make an image of the size given: an int, or two, of which None keeps the input's."""
-    return ops.adaptive_avg_pool2d(input, _sizes(input, output_size, 2))
-
-
-def adaptive_avg_pool1d(input, output_size):
-    """Means of windows that make a signal of the length given."""
-    _checked(input, 1, "adaptive_avg_pool1d")
-    return ops.adaptive_avg_pool2d(input.unsqueeze(-2), (1, *numbers(output_size, 1, "output_size"))).squeeze(-2)
-
-
-def adaptive_avg_pool3d(input, output_size):
-    """Means of windows that make a volume of the size given: an int, or three, of which None keeps the input's."""
-    depth, *size = _sizes(input, output_size, 3)
-    _checked(input, 3, "adaptive_avg_pool3d")
-    lead, (d, h, w) = input.shape[:-3], input.shape[-3:]
-    planes = ops.adaptive_avg_pool2d(input.reshape((-1, d, h, w)), size)
-    columns = ops.adaptive_avg_pool2d(planes.reshape((-1, 1, d, size[0] * size[1])), (depth, size[0] * size[1]))
-    return columns.reshape((*lead, depth, *size))
-
-
-def _sizes(input, output_size, dims):
-    sizes = tuple(output_size) if isinstance(output_size, tuple | list) else (output_size,) * dims
-    if len(sizes) != dims:
-        raise RuntimeError(f"output_size must be one int or {dims} ints, but got {sizes}")
-    if input.dim() <= dims:
-        raise ValueError(f"Input dimension should be at least {dims + 1}")
-    return tuple(n if s is None else s for s, n in zip(sizes, input.shape[-dims:]))
-
-
-def adaptive_max_pool1d(input, output_size, return_indices=False):
-    """The largest elements of windows that make a signal of the length given."""
-    _checked(input, 1, "adaptive_max_pool1d")
-    result = adaptive_max_pool2d(input.unsqueeze(-2), (1, *numbers(output_size, 1, "output_size")), True)
-    values, indices = (x.squeeze(-2) for x in result)
-    return (values, indices) if return_indices else values
-
-
-def adaptive_max_pool2d(input, output_size, return_indices=False):
-    """The largest elements of windows that make an image of the size given; with `return_indices` also where in its
-    image each is."""
-    height, width = _sizes(input, output_size, 2)
-    _checked(input, 2, "adaptive_max_pool2d")
-    h, w = input.shape[-2:]
-    if 0 in (h, w) or input.size(-3) == 0:
-        raise RuntimeError(
-            "adaptive_max_pool2d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
-            f"{list(input.shape)}"
-        )
-    lead = input.shape[:-2]
-    if height * width == 0 or 0 in lead:
-        values = input.new_empty((*lead, height, width))
-        return (values, ops.empty_like(values, dtype=_int64())) if return_indices else values
-    places = ops.arange(h * w).reshape((h, w))
-    values, indices = [], []
-    for i in range(height):
-        for j in range(width):
-            rows = slice(i * h // height, -(-(i + 1) * h // height))
-            columns = slice(j * w // width, -(-(j + 1) * w // width))
-            largest, where = input[..., rows, columns].flatten(-2).max(-1)
-            values.append(largest)
-            indices.append(
-                places[rows, columns].reshape((-1,)).take_along_dim(where.reshape((-1,)), 0).reshape(where.shape)
-            )
-    values, indices = (ops.stack(x, -1).reshape((*lead, height, width)) for x in (values, indices))
-    return (values, indices) if return_indices else values
-
-
-def _int64():
-    from shunt._C import int64
-
-    return int64
-
-
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """The p-norm of each window, p = norm_type; where the sum of powers is negative, that of its size with its sign."""
     out = avg_pool1d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
@@ -228,3 +112,10 @@ def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     height, width = numbers(kernel_size, 2, "kernel_size")
     out = avg_pool2d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
     return (ops.sign(out) * ops.relu(ops.abs(out))).mul(height * width).pow(1.0 / norm_type)
+
+
+def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """The p-norm of each window, p = norm_type; where the sum of powers is negative, that of its size with its sign."""
+    depth, height, width = numbers(kernel_size, 3, "kernel_size")
+    out = avg_pool3d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
+    return (ops.sign(out) * ops.relu(ops.abs(out))).mul(depth * height * width).pow(1.0 / norm_type)

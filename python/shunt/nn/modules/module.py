@@ -1,5 +1,6 @@
 """Module: a tree of parameters, buffers and further modules, with a forward function."""
 
+from shunt import _C
 from shunt._tensor import Tensor
 from shunt.nn.modules._hooks import HookTable, call_with_hooks
 from shunt.nn.modules._state import StateMixin
@@ -25,13 +26,19 @@ class Module(StateMixin):
 
     def __init__(self, *args, **kwargs):
         if args or kwargs:
-            raise TypeError(f"{type(self).__name__}.__init__() takes no arguments where Module.__init__ is called, got "
-                            f"{len(args) + len(kwargs)}")
+            raise TypeError(
+                f"{type(self).__name__}.__init__() takes no arguments where Module.__init__ is called, got "
+                f"{len(args) + len(kwargs)}"
+            )
         for name in (*_TABLES,):
             object.__setattr__(self, name, {})
         object.__setattr__(self, "training", True)
         object.__setattr__(self, "_non_persistent_buffers_set", set())
         object.__setattr__(self, "_hooks", None)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        _C._look_up_in_tables(cls)
 
     def forward(self, *args):
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
@@ -57,20 +64,27 @@ class Module(StateMixin):
             self.register_buffer(name, value, getattr(value, "persistent", True))
         elif name in tables.get("_parameters", ()):
             if value is not None:
-                raise TypeError(f"cannot assign '{_type_name(value)}' as parameter '{name}' (shunt.nn.Parameter or None expected)")
+                raise TypeError(
+                    f"cannot assign '{_type_name(value)}' as parameter '{name}' (shunt.nn.Parameter or None expected)"
+                )
             tables["_parameters"][name] = None
         elif name in tables.get("_modules", ()):
             if value is not None:
-                raise TypeError(f"cannot assign '{_type_name(value)}' as child module '{name}' (shunt.nn.Module or None expected)")
+                raise TypeError(
+                    f"cannot assign '{_type_name(value)}' as child module '{name}' (shunt.nn.Module or None expected)"
+                )
             tables["_modules"][name] = None
         elif name in tables.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(f"cannot assign '{_type_name(value)}' object to buffer '{name}' (shunt.Tensor or None required)")
+                raise TypeError(
+                    f"cannot assign '{_type_name(value)}' object to buffer '{name}' (shunt.Tensor or None required)"
+                )
             tables["_buffers"][name] = value
         else:
             object.__setattr__(self, name, value)
 
     def __getattr__(self, name):
+        # For super().__getattr__(name): Python itself finds parameters by _look_up_in_tables(), below.
         tables = self.__dict__
         for table in _TABLES:
             if table in tables and name in tables[table]:
@@ -116,10 +130,17 @@ class Module(StateMixin):
             self._forget(name)
         self._check_name(name, "parameter", "_parameters")
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign '{_type_name(param)}' object to parameter '{name}' (shunt.nn.Parameter or None required)")
+            raise TypeError(
+                f"cannot assign '{_type_name(param)}' object to parameter '{name}' (shunt.nn.Parameter "
+                "or None required)"
+            )
         if param is not None and param.grad_fn is not None:
-            raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
-                             "To express a parameter as a function of another Tensor, compute the value in the forward() method.")
+            raise ValueError(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
+                "explicitly. "
+                "To express a parameter as a function of another Tensor, compute the value in the "
+                "forward() method."
+            )
         self._parameters[name] = param
 
     def register_buffer(self, name, tensor, persistent=True):
@@ -128,7 +149,9 @@ class Module(StateMixin):
             self._forget(name)
         self._check_name(name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' (shunt.Tensor or None required)")
+            raise TypeError(
+                f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' (shunt.Tensor or None required)"
+            )
         self._buffers[name] = tensor
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
@@ -156,8 +179,11 @@ class Module(StateMixin):
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if name not in getattr(module, table):
-            raise AttributeError(f"`{name}` is not an nn.{kind}" if hasattr(module, name)
-                                 else f"{type(module).__name__} has no attribute `{name}`")
+            raise AttributeError(
+                f"`{name}` is not an nn.{kind}"
+                if hasattr(module, name)
+                else f"{type(module).__name__} has no attribute `{name}`"
+            )
         return getattr(module, table)[name]
 
     def get_parameter(self, target):
@@ -247,6 +273,12 @@ class Module(StateMixin):
         """train(False)"""
         return self.train(False)
 
+    def share_memory(self):
+        """Moves parameters and buffers to memory that is shared with other processes: Tensor.share_memory_()."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.share_memory_()
+        return self
+
     def requires_grad_(self, requires_grad=True):
         """Sets requires_grad of all parameters."""
         for parameter in self.parameters():
@@ -293,10 +325,12 @@ class Module(StateMixin):
         return self
 
     def to(self, *args, **kwargs):
-        """Converts parameters and buffers: to(device), to(dtype), to(tensor), to(device, dtype). dtypes change only those
+        """Converts parameters and buffers: to(device), to(dtype), to(tensor), to(device, dtype). dtypes change only
+        those
         of floating point."""
         from shunt import device as device_type
         from shunt import dtype as dtype_type
+
         device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
         kwargs.pop("memory_format", None)
         for argument in args:
@@ -349,11 +383,13 @@ class Module(StateMixin):
     def to_empty(self, *, device, recurse=True):
         """Parameters and buffers on another device, without their values."""
         from shunt import empty_like
+
         return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
 
     def compile(self, *args, **kwargs):
         """Compiles this module's forward function, in place."""
         from shunt import compile
+
         object.__setattr__(self, "forward", compile(self.forward, *args, **kwargs))
 
     # Hooks.
@@ -405,6 +441,9 @@ class Module(StateMixin):
 
     def _replicate_for_data_parallel(self):
         raise NotImplementedError("Shunt has no data parallelism over devices")
+
+
+_C._look_up_in_tables(Module)
 
 
 def _type_name(value):

@@ -1,126 +1,49 @@
-"""Attention, and the encoder layer that is made of it (Vaswani and others 2017)."""
+"""Encoders and decoders made of attention (Vaswani and others 2017)."""
 
-import math
+import copy
 
 from shunt import _operators
 from shunt.nn import functional as F
 from shunt.nn import init
-from shunt.nn.modules.activation import Dropout
+from shunt.nn.modules.attention import MultiheadAttention
+from shunt.nn.modules.container import ModuleList
+from shunt.nn.modules.dropout import Dropout
 from shunt.nn.modules.linear import Linear
 from shunt.nn.modules.module import Module
 from shunt.nn.modules.normalization import LayerNorm
-from shunt.nn.parameter import Parameter
 
 
-def _as_addend(mask, dtype):
-    """A mask of bools, True for what is hidden, as the number that is added to scores."""
-    if mask.dtype is not _bool():
-        return mask
-    return _operators.zeros_like(mask, dtype=dtype).masked_fill(mask, -math.inf)
+def _activation_of(activation):
+    if not isinstance(activation, str):
+        return activation
+    if activation not in ("relu", "gelu"):
+        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    return getattr(F, activation)
 
 
-def _bool():
-    from shunt import bool as bool_dtype
-    return bool_dtype
-
-
-class MultiheadAttention(Module):
-    """Attention of num_heads parts of the last dimension. Query (L, N, E), key (S, N, kdim), value (S, N, vdim); with
-    batch_first the batch comes first; without a batch N is left out.
-
-    Returns the output (L, N, E) and the weights (N, L, S), averaged over heads if so told; None without need_weights.
-    """
-
-    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, vdim=None,
-                 batch_first=False, device=None, dtype=None):
-        super().__init__()
-        if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError(f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} instead")
-        if embed_dim % num_heads:
-            raise AssertionError("embed_dim must be divisible by num_heads")
-        if add_bias_kv or add_zero_attn:
-            raise NotImplementedError("MultiheadAttention: add_bias_kv and add_zero_attn are not implemented in Shunt")
-        self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
-        self.kdim, self.vdim, self.head_dim = kdim or embed_dim, vdim or embed_dim, embed_dim // num_heads
-        self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
-        options = {"device": device, "dtype": dtype}
-        widths = {"q": embed_dim, "k": self.kdim, "v": self.vdim}
-        same = self._qkv_same_embed_dim
-        self.register_parameter("in_proj_weight", Parameter(_operators.empty(3 * embed_dim, embed_dim, **options)) if same else None)
-        for name, width in widths.items():
-            self.register_parameter(f"{name}_proj_weight", None if same else Parameter(_operators.empty(embed_dim, width, **options)))
-        self.register_parameter("in_proj_bias", Parameter(_operators.empty(3 * embed_dim, **options)) if bias else None)
-        self.out_proj = Linear(embed_dim, embed_dim, bias, **options)
-        self._reset_parameters()
-
-    def _reset_parameters(self):
-        for name in ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight"):
-            if getattr(self, name) is not None:
-                init.xavier_uniform_(getattr(self, name))
-        if self.in_proj_bias is not None:
-            init.zeros_(self.in_proj_bias)
-            init.zeros_(self.out_proj.bias)
-
-    def _projected(self, query, key, value):
-        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        if self._qkv_same_embed_dim:
-            if query is key and key is value:
-                return F.linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
-            weights = self.in_proj_weight.chunk(3)
-        else:
-            weights = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
-        return tuple(F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
-
-    def _heads(self, x):
-        return x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)  # (N, heads, L, head_dim)
-
-    def _mask(self, key_padding_mask, attn_mask, is_causal, scores):
-        mask = None
-        if attn_mask is not None:
-            mask = _as_addend(attn_mask, scores.dtype)
-            if mask.dim() == 3:
-                mask = mask.unflatten(0, (scores.shape[0], self.num_heads))
-        elif is_causal:
-            raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
-        if key_padding_mask is not None:
-            padding = _as_addend(key_padding_mask, scores.dtype).unsqueeze(1).unsqueeze(1)
-            mask = padding if mask is None else mask + padding
-        return mask
-
-    def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True,
-                is_causal=False):
-        if query.dim() not in (2, 3):
-            raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D tensor")
-        batched = query.dim() == 3
-        q, k, v = self._projected(query, key, value)
-        if not batched:
-            q, k, v = q.unsqueeze(0), k.unsqueeze(0), v.unsqueeze(0)
-            key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
-        elif not self.batch_first:
-            q, k, v = q.transpose(0, 1), k.transpose(0, 1), v.transpose(0, 1)
-        q, k, v = self._heads(q), self._heads(k), self._heads(v)
-        scores = (q * (1.0 / math.sqrt(self.head_dim))) @ k.transpose(-2, -1)
-        mask = self._mask(key_padding_mask, attn_mask, is_causal, scores)
-        if mask is not None:
-            scores = scores + mask
-        weights = F.dropout(F.softmax(scores, -1), self.dropout, self.training)
-        output = self.out_proj((weights @ v).transpose(1, 2).flatten(2))
-        if not batched:
-            output = output.squeeze(0)
-        elif not self.batch_first:
-            output = output.transpose(0, 1)
-        if not need_weights:
-            return output, None
-        weights = weights.mean(1) if average_attn_weights else weights
-        return output, weights if batched else weights.squeeze(0)
+def _copies(layer, count):
+    return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 
 class TransformerEncoderLayer(Module):
-    """Attention and two linear layers, each with a residual and a LayerNorm. Input and output (L, N, d_model), or (N, L, d_model)
+    """Attention and two linear layers, each with a residual and a LayerNorm. Input and output (L, N, d_model), or (N,
+    L, d_model)
     with batch_first."""
 
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation="relu", layer_norm_eps=1e-5, batch_first=False,
-                 norm_first=False, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        d_model,
+        nhead,
+        dim_feedforward=2048,
+        dropout=0.1,
+        activation="relu",
+        layer_norm_eps=1e-5,
+        batch_first=False,
+        norm_first=False,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         options = {"bias": bias, "device": device, "dtype": dtype}
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **options)
@@ -130,14 +53,12 @@ class TransformerEncoderLayer(Module):
         self.norm_first = norm_first
         self.norm1, self.norm2 = (LayerNorm(d_model, layer_norm_eps, **options) for _ in range(2))
         self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
-        if isinstance(activation, str):
-            if activation not in ("relu", "gelu"):
-                raise RuntimeError(f"activation should be relu/gelu, not {activation}")
-            activation = getattr(F, activation)
-        self.activation = activation
+        self.activation = _activation_of(activation)
 
     def _attend(self, x, mask, padding, is_causal):
-        x, _ = self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal)
+        x, _ = self.self_attn(
+            x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal
+        )
         return self.dropout1(x)
 
     def _feed(self, x):
@@ -156,13 +77,198 @@ class TransformerEncoder(Module):
 
     def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):
         super().__init__()
-        import copy
-
-        from shunt.nn.modules.container import ModuleList
-        self.layers = ModuleList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
+        self.layers = _copies(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         for layer in self.layers:
             src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=bool(is_causal))
         return src if self.norm is None else self.norm(src)
+
+
+class TransformerDecoderLayer(Module):
+    """Attention to the target, attention to a memory, and two linear layers, each with a residual and a LayerNorm.
+
+    Target and output (T, N, d_model), memory (S, N, d_model); with batch_first the batch comes first.
+    """
+
+    def __init__(
+        self,
+        d_model,
+        nhead,
+        dim_feedforward=2048,
+        dropout=0.1,
+        activation="relu",
+        layer_norm_eps=1e-5,
+        batch_first=False,
+        norm_first=False,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        options = {"bias": bias, "device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **options)
+        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **options)
+        self.linear1 = Linear(d_model, dim_feedforward, **options)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **options)
+        self.norm_first = norm_first
+        self.norm1, self.norm2, self.norm3 = (LayerNorm(d_model, layer_norm_eps, **options) for _ in range(3))
+        self.dropout1, self.dropout2, self.dropout3 = (Dropout(dropout) for _ in range(3))
+        self.activation = _activation_of(activation)
+
+    def _attend(self, x, mask, padding, is_causal):
+        x, _ = self.self_attn(
+            x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal
+        )
+        return self.dropout1(x)
+
+    def _look_up(self, x, memory, mask, padding, is_causal):
+        x, _ = self.multihead_attn(
+            x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal
+        )
+        return self.dropout2(x)
+
+    def _feed(self, x):
+        return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+    def forward(
+        self,
+        tgt,
+        memory,
+        tgt_mask=None,
+        memory_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        tgt_is_causal=False,
+        memory_is_causal=False,
+    ):
+        own, other = (
+            (tgt_mask, tgt_key_padding_mask, tgt_is_causal),
+            (memory_mask, memory_key_padding_mask, memory_is_causal),
+        )
+        if self.norm_first:
+            x = tgt + self._attend(self.norm1(tgt), *own)
+            x = x + self._look_up(self.norm2(x), memory, *other)
+            return x + self._feed(self.norm3(x))
+        x = self.norm1(tgt + self._attend(tgt, *own))
+        x = self.norm2(x + self._look_up(x, memory, *other))
+        return self.norm3(x + self._feed(x))
+
+
+class TransformerDecoder(Module):
+    """num_layers copies of a decoder layer, one after the other, and a last norm."""
+
+    def __init__(self, decoder_layer, num_layers, norm=None):
+        super().__init__()
+        self.layers = _copies(decoder_layer, num_layers)
+        self.num_layers, self.norm = num_layers, norm
+
+    def forward(
+        self,
+        tgt,
+        memory,
+        tgt_mask=None,
+        memory_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        tgt_is_causal=None,
+        memory_is_causal=False,
+    ):
+        for layer in self.layers:
+            tgt = layer(
+                tgt,
+                memory,
+                tgt_mask=tgt_mask,
+                memory_mask=memory_mask,
+                tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask,
+                tgt_is_causal=bool(tgt_is_causal),
+                memory_is_causal=memory_is_causal,
+            )
+        return tgt if self.norm is None else self.norm(tgt)
+
+
+class Transformer(Module):
+    """An encoder and a decoder. Source (S, N, d_model), target and output (T, N, d_model); with batch_first the batch
+    comes
+    first, without a batch N is left out."""
+
+    def __init__(
+        self,
+        d_model=512,
+        nhead=8,
+        num_encoder_layers=6,
+        num_decoder_layers=6,
+        dim_feedforward=2048,
+        dropout=0.1,
+        activation="relu",
+        custom_encoder=None,
+        custom_decoder=None,
+        layer_norm_eps=1e-5,
+        batch_first=False,
+        norm_first=False,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        options = {"bias": bias, "device": device, "dtype": dtype}
+        settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first)
+        self.encoder = custom_encoder
+        if custom_encoder is None:
+            self.encoder = TransformerEncoder(
+                TransformerEncoderLayer(*settings, **options),
+                num_encoder_layers,
+                LayerNorm(d_model, layer_norm_eps, **options),
+            )
+        self.decoder = custom_decoder
+        if custom_decoder is None:
+            self.decoder = TransformerDecoder(
+                TransformerDecoderLayer(*settings, **options),
+                num_decoder_layers,
+                LayerNorm(d_model, layer_norm_eps, **options),
+            )
+        self._reset_parameters()
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+
+    def _reset_parameters(self):
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                init.xavier_uniform_(parameter)
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz, device=None, dtype=None):
+        """-inf above the diagonal and 0 elsewhere: position i sees positions up to i. Shape (sz, sz)."""
+        return _operators.full((sz, sz), float("-inf"), dtype=dtype, device=device).triu(1)
+
+    def forward(
+        self,
+        src,
+        tgt,
+        src_mask=None,
+        tgt_mask=None,
+        memory_mask=None,
+        src_key_padding_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        src_is_causal=None,
+        tgt_is_causal=None,
+        memory_is_causal=False,
+    ):
+        if src.dim() == 3 and src.size(0 if self.batch_first else 1) != tgt.size(0 if self.batch_first else 1):
+            raise RuntimeError("the batch number of src and tgt must be equal")
+        if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
+            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
+        return self.decoder(
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask,
+            tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
+        )

@@ -1,0 +1,199 @@
+"""Random draws that are made of uniform, normal and integer ones."""
+
+import math
+
+from shunt import _C
+from shunt._composites._common import check_tensors, into, method, ops
+
+
+def _uniform(like, generator, size=None):
+    """Numbers from [0, 1), none of them 0 where `1 - u` is taken."""
+    size = like.shape if size is None else size
+    return ops.rand(size, dtype=like.dtype, device=like.device, generator=generator)
+
+
+def _check_floating(name, x):
+    if not x.is_floating_point():
+        raise NotImplementedError(f"{name}(): not implemented for {x.dtype}; expected a floating-point dtype")
+
+
+@method
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+    """Numbers of categories, drawn with the weights in the rows of `input`. Shape (n,) or (m, n) to (num_samples,) or
+    (m, num_samples), int64.
+
+    Args:
+        num_samples: how many are drawn of each row.
+        replacement: whether one category may be drawn more than once.
+    RuntimeError for weights that are negative, infinite, NaN or all 0, and where more are asked for than there are.
+    """
+    check_tensors("multinomial", input=input)
+    if not input.is_floating_point():
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype}")
+    if input.dim() not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    categories = input.size(-1)
+    if not replacement and num_samples > categories:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    weights = input.detach()
+    if weights.dtype not in (_C.float32, _C.float64):
+        weights = weights.to(_C.float32)
+    if not input.is_meta:
+        if not bool((weights.isfinite() & (weights >= 0)).all()):
+            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+        if bool((weights.sum(-1) <= 0).any()):
+            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if replacement:
+        drawn = _by_sums(weights, num_samples, generator)
+    else:
+        # The smallest of exponential draws with these rates; their order is a sample without replacement (Efraimidis
+        # and Spirakis 2006). 1 - u is never 0.
+        waits = -ops.log(1 - _uniform(weights, generator)) / weights
+        if categories > num_samples > 1 and bool(((weights > 0).sum(-1) < num_samples).any()):
+            raise RuntimeError(
+                "invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)"
+            )
+        drawn = waits.argmin(-1, keepdim=True) if num_samples == 1 else waits.topk(num_samples, -1, False)[1]
+    return into(out, drawn)
+
+
+def _by_sums(weights, num_samples, generator):
+    from shunt._composites.statistics import searchsorted
+
+    sums = weights.to(_C.float64).cumsum(-1)
+    total = sums[..., -1:]
+    u = ops.rand((*weights.shape[:-1], num_samples), dtype=_C.float64, generator=generator)
+    drawn = searchsorted(sums, u * total, right=True)
+    # u * total may round up to the total, which is behind the last category that has a weight.
+    last = weights.size(-1) - 1 - (weights > 0).to(_C.int64).flip((-1,)).argmax(-1, keepdim=True)
+    return ops.minimum(drawn, last)
+
+
+@method
+def exponential_(input, lambd=1.0, *, generator=None):
+    """Fills the tensor with draws of the exponential distribution of mean 1 / lambd."""
+    _check_floating("exponential_", input)
+    if lambd <= 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    return input.copy_(ops.log1p(-_uniform(input, generator)) / -lambd)
+
+
+@method
+def geometric_(input, p, *, generator=None):
+    """Fills the tensor with how many trials there are until one, of probability p, succeeds: 1, 2, ..."""
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    u = ops.rand(input.shape, dtype=_C.float64, device=input.device, generator=generator)
+    return input.copy_((ops.log1p(-u) / math.log1p(-p)).ceil().clamp(min=1))
+
+
+@method
+def cauchy_(input, median=0, sigma=1, *, generator=None):
+    """Fills the tensor with draws of the Cauchy distribution."""
+    _check_floating("cauchy_", input)
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    u = ops.rand(input.shape, dtype=_C.float64, device=input.device, generator=generator)
+    return input.copy_(((u - 0.5) * math.pi).tan() * sigma + median)
+
+
+@method
+def log_normal_(input, mean=1, std=2, *, generator=None):
+    """Fills the tensor with draws whose logarithms are normal, of this mean and standard deviation."""
+    _check_floating("log_normal_", input)
+    if std <= 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    noise = ops.randn(input.shape, dtype=input.dtype, device=input.device, generator=generator)
+    return input.copy_((noise * std + mean).exp())
+
+
+# Where Hörmann's PTRS is exact and quick; below, one factor for each event does.
+_FEW = 10
+
+
+def _few_poisson(rate, generator):
+    """Counts how many uniform factors keep a product above exp(-rate) (Knuth)."""
+    limit, product, count = ops.exp(-rate), ops.ones_like(rate), -ops.ones_like(rate)
+    while bool((product > limit).any()) or bool((count < 0).any()):
+        alive = product > limit
+        product = ops.where(alive, product * (1 - _uniform(rate, generator)), product)
+        count = count + alive.to(count.dtype)
+        if not bool((product > limit).any()):
+            break
+    return count.clamp(min=0)
+
+
+def _log_factorial(k):
+    """log(k!) of whole numbers: Stirling's series for k + 8, from which the factors between are taken."""
+    x = k + 8
+    product = ops.ones_like(k)
+    for i in range(1, 8):
+        product = product * (k + i)
+    inverse = 1 / x
+    square = inverse * inverse
+    series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680))))
+    return (x - 0.5) * x.log() - x + 0.5 * math.log(2 * math.pi) + series - product.log()
+
+
+def _many_poisson(rate, generator):
+    """Transformed rejection with squeeze (Hörmann 1993)."""
+    root = rate.sqrt()
+    b = 0.931 + 2.53 * root
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    v_r = 0.9277 - 3.6224 / (b - 2)
+    result, left = ops.zeros_like(rate), ops.ones_like(rate, dtype=_C.bool)
+    while bool(left.any()):
+        u, v = _uniform(rate, generator) - 0.5, 1 - _uniform(rate, generator)
+        us = 0.5 - u.abs()
+        k = ((2 * a / us + b) * u + rate + 0.43).floor()
+        quick = (us >= 0.07) & (v <= v_r)
+        possible = (k >= 0) & ~((us < 0.013) & (v > us))
+        density = k * rate.log() - rate - _log_factorial(k.clamp(min=0))
+        accepted = quick | (possible & (v.log() + inverse_alpha.log() - (a / (us * us) + b).log() <= density))
+        result = ops.where(left & accepted, k, result)
+        left = left & ~accepted
+    return result
+
+
+def poisson(input, generator=None):
+    """Counts, drawn of the Poisson distributions with the rates in `input`; of its shape and dtype."""
+    check_tensors("poisson", input=input)
+    _check_floating("poisson", input)
+    rate = input.detach().to(_C.float64)
+    if bool((rate < 0).any()):
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    few = _few_poisson(rate.clamp(max=_FEW), generator)
+    if bool((rate > _FEW).any()):
+        few = ops.where(rate > _FEW, _many_poisson(rate.clamp(min=_FEW), generator), few)
+    return few.to(input.dtype)
+
+
+def binomial(count, prob, generator=None):
+    """How many of `count` trials succeed, each with probability `prob`; of their common shape, and prob's dtype."""
+    from shunt._composites.shapes import broadcast_tensors
+
+    check_tensors("binomial", count=count, prob=prob)
+    if count.dtype is not prob.dtype or not count.is_floating_point():
+        raise ValueError(
+            f"binomial(): count and prob have to be of one floating-point dtype, got {count.dtype} and {prob.dtype}"
+        )
+    dtype = prob.dtype
+    count, prob = broadcast_tensors(count.detach().to(_C.float64), prob.detach().to(_C.float64))
+    count = count.floor()
+    if bool(((count < 0) | ~((prob >= 0) & (prob <= 1))).any()):
+        raise RuntimeError("binomial(): expected counts from 0, and probabilities from 0 to 1")
+    # Distances between successes are geometric: each step takes one success, or the end, of every element.
+    rarer = ops.minimum(prob, 1 - prob)
+    scale = ops.log1p(-rarer)
+    used, successes = ops.zeros_like(count), -ops.ones_like(count)
+    active = ops.ones_like(count, dtype=_C.bool)
+    while bool(active.any()):
+        step = (ops.log1p(-_uniform(count, generator)) / scale).floor() + 1
+        step = ops.where(rarer == 0, ops.full_like(step, math.inf), step)
+        used = ops.where(active, used + step, used)
+        successes = successes + active.to(successes.dtype)
+        active = used <= count
+    return ops.where(prob > 0.5, count - successes, successes).to(dtype)

@@ -1,0 +1,6 @@
+"""What programs ask of PyTorch's libraries, and set for them. Shunt has none of them: is_available() is False, and
+settings are kept and change nothing."""
+
+from shunt.backends import cuda, cudnn, mkl, mkldnn, mps, openmp
+
+__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]

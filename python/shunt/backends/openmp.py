@@ -1,0 +1,6 @@
+"""OpenMP."""
+
+
+def is_available():
+    """False: Shunt doesn't use it."""
+    return False

@@ -1,0 +1,55 @@
+"""What makes a batch of examples."""
+
+from collections.abc import Mapping, Sequence
+
+from shunt._tensor import Tensor
+
+
+def default_collate(batch):
+    """A batch of examples as one: tensors are stacked, numbers become tensors, containers are taken apart."""
+    from shunt import float64, stack, tensor
+
+    first = batch[0]
+    if isinstance(first, Tensor):
+        return stack(batch, 0)
+    if type(first).__module__ == "numpy":
+        from shunt import as_tensor
+
+        return stack([as_tensor(value) for value in batch], 0)
+    if isinstance(first, float):
+        return tensor(batch, dtype=float64)
+    if isinstance(first, int):
+        return tensor(batch)
+    if isinstance(first, (str, bytes)):
+        return batch
+    if isinstance(first, Mapping):
+        return {key: default_collate([example[key] for example in batch]) for key in first}
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return type(first)(*(default_collate(values) for values in zip(*batch)))
+    if isinstance(first, Sequence):
+        if any(len(example) != len(first) for example in batch):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        return [default_collate(values) for values in zip(*batch)]
+    raise TypeError(
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first)}"
+    )
+
+
+def default_convert(data):
+    """NumPy arrays in containers as tensors; others as they are. What a DataLoader without batches does with
+    examples."""
+    if isinstance(data, Tensor):
+        return data
+    if type(data).__module__ == "numpy":
+        from shunt import as_tensor
+
+        return data if type(data).__name__ == "ndarray" and data.dtype.kind in "SaUO" else as_tensor(data)
+    if isinstance(data, Mapping):
+        return {key: default_convert(value) for key, value in data.items()}
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*(default_convert(value) for value in data))
+    if isinstance(data, tuple):
+        return [default_convert(value) for value in data]
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return [default_convert(value) for value in data]
+    return data

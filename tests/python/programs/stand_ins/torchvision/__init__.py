@@ -1,0 +1,3 @@
+"""What the programs use of torchvision, over data that is drawn."""
+
+from torchvision import datasets, transforms, utils

@@ -1,0 +1,116 @@
+"""Factors, solutions, inverses and determinants against PyTorch's."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import shunt  # noqa: E402
+from twins import same  # noqa: E402
+
+GENERATOR = np.random.default_rng(0)
+SHAPES = [(1, 1), (2, 2), (5, 5), (3, 4, 4), (2, 2, 3, 3), (0, 0)]
+
+
+def pair(array, requires_grad=False):
+    return tuple(m.from_numpy(array.copy()).requires_grad_(requires_grad) for m in (shunt, torch))
+
+
+def positive_definite(shape):
+    a = GENERATOR.standard_normal(shape)
+    return a @ np.swapaxes(a, -1, -2) + np.eye(shape[-1])
+
+
+def assert_same(function, *arrays):
+    ours, theirs = zip(*(pair(a, True) for a in arrays))
+    results = [function(module.linalg, *given) for module, given in ((shunt, ours), (torch, theirs))]
+    for a, b in zip(*(r if isinstance(r, tuple) else (r,) for r in results)):
+        assert str(a.dtype) == str(b.dtype).replace("torch", "shunt")
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-9, atol=1e-11)
+    totals = [
+        sum(
+            (r * (r.detach() + 0.5)).sum()
+            for r in (result if isinstance(result, tuple) else (result,))
+            if r.requires_grad
+        )
+        for result in results
+    ]
+    if arrays[0].size:
+        for a, b in zip(shunt.autograd.grad(totals[0], ours), torch.autograd.grad(totals[1], theirs)):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_of_a_matrix(shape):
+    definite, general = positive_definite(shape), GENERATOR.standard_normal(shape) + 2 * np.eye(shape[-1])[::-1]
+    for upper in (False, True):
+        assert_same(lambda L, a: L.cholesky(a, upper=upper), definite)
+    for name in ("inv", "det", "slogdet"):
+        assert_same(lambda L, a: getattr(L, name)(a), general)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_solutions(shape):
+    general = GENERATOR.standard_normal(shape) + 2 * np.eye(shape[-1])[::-1]
+    right = GENERATOR.standard_normal((*shape[:-1], 2))
+    assert_same(lambda L, a, b: L.solve(a, b), general, right)
+    assert_same(lambda L, a, b: L.solve(a, b), general, right[..., 0])
+    assert_same(lambda L, a, b: L.solve(a, b.mT, left=False), general, right)
+    triangular = general + 3 * np.eye(shape[-1])
+    for upper in (False, True):
+        for unit in (False, True)[: shape[-1]]:  # one by one, the result depends on the right side alone
+            assert_same(lambda L, a, b: L.solve_triangular(a, b, upper=upper, unitriangular=unit), triangular, right)
+        assert_same(lambda L, a, b: L.solve_triangular(a, b.mT, upper=upper, left=False), triangular, right)
+
+
+def test_batches_broadcast():
+    a, b = GENERATOR.standard_normal((3, 1, 2, 2)), GENERATOR.standard_normal((4, 2, 5))
+    assert_same(lambda L, a, b: L.solve(a, b), a, b)
+    assert_same(lambda L, a, b: L.solve_triangular(a, b, upper=True), a + 2 * np.eye(2), b)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda L: L.linalg.inv(L.ones(2, 3)),
+        lambda L: L.linalg.inv(L.ones(2)),
+        lambda L: L.linalg.det(L.ones(2, 2, dtype=L.int64)),
+        lambda L: L.linalg.solve(L.eye(2), L.ones(3)),
+    ],
+)
+def test_errors_are_pytorchs(program):
+    same(program, text="linalg")
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda L: L.linalg.cholesky(-L.eye(2)),
+        lambda L: L.linalg.cholesky(L.tensor([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 2.0], [2.0, 1.0]]])),
+        lambda L: L.linalg.inv(L.zeros(2, 2)),
+        lambda L: L.linalg.solve(L.ones(2, 2), L.ones(2)),
+    ],
+)
+def test_what_has_no_factor_is_a_linalg_error(program):
+    with pytest.raises(torch.linalg.LinAlgError) as theirs:
+        program(torch)
+    with pytest.raises(shunt.linalg.LinAlgError) as ours:
+        program(shunt)
+    assert str(ours.value) == str(theirs.value)
+
+
+def test_results_of_matrices_without_a_factor():
+    assert shunt.linalg.cholesky_ex(shunt.tensor([[1.0, 2.0], [2.0, 1.0]])).info.item() == 2
+    assert shunt.linalg.det(shunt.ones(3, 3)).item() == 0
+    assert issubclass(shunt.linalg.LinAlgError, RuntimeError)
+
+
+def test_vmap_goes_through():
+    from shunt.func import vmap
+
+    a = shunt.from_numpy(positive_definite((3, 4, 4)))
+    for function in (shunt.linalg.cholesky_ex, shunt.linalg.det):
+        ours, expected = vmap(function)(a), function(a)
+        assert shunt.allclose(
+            ours[0] if isinstance(ours, tuple) else ours, expected[0] if isinstance(expected, tuple) else expected
+        )

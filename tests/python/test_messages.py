@@ -1,0 +1,179 @@
+"""Messages and warnings: in Python's words, of PyTorch's exception types, at the line of the program."""
+
+import inspect
+import io
+import pickle
+import re
+import warnings
+
+import pytest
+
+import shunt
+import shunt.nn.functional as F
+from shunt._subclasses.fake_tensor import FakeTensorMode
+
+# What only C++ has.
+CPP = re.compile(r"::k[A-Z]|NoGradGuard|Options::|SHUNT_|FakeTensorMode::|autograd::|shunt::|nullopt|=true|KernelClass")
+
+
+def leaf():
+    return shunt.ones(2, requires_grad=True)
+
+
+def message_of(error, call):
+    with pytest.raises(error) as caught:
+        call()
+    text = str(caught.value)
+    assert not CPP.search(text), text
+    return text
+
+
+def inference_leaf():
+    with shunt.inference_mode():
+        x = shunt.ones(2)
+    x.requires_grad_()
+
+
+def backward_twice():
+    y = (leaf() * leaf()).sum()
+    y.backward()
+    y.backward()
+
+
+def vmap_random(randomness, f=lambda x: shunt.rand(2)):
+    return shunt.func.vmap(f, randomness=randomness)(shunt.ones(3, 2))
+
+
+def defined_in_impl():
+    shunt.library.Library("aten", "IMPL").define("f(Tensor x) -> Tensor")
+
+
+def of_fake_and_real():
+    with FakeTensorMode():
+        shunt.ones(2) + real
+
+
+def without_kernel():
+    lib = shunt.library.Library("messages", "DEF")
+    lib.define("nothing(Tensor x) -> Tensor")
+    try:
+        shunt.ops.messages.nothing(shunt.ones(1))
+    finally:
+        lib._destroy()
+
+
+real = shunt.ones(2)
+
+
+@pytest.mark.parametrize("error, call, part", [
+    (RuntimeError, lambda: leaf().add_(1), "or shunt.no_grad() to change it"),
+    (RuntimeError, lambda: leaf()[0].add_(1), "or shunt.no_grad() to change it"),
+    (RuntimeError, inference_leaf, "outside shunt.inference_mode(), and set it"),
+    (RuntimeError, backward_twice, "first backward or autograd.grad; pass retain_graph=True"),
+    (RuntimeError, lambda: vmap_random("error"), "randomness='error' doesn't allow: give it randomness='same'"),
+    (RuntimeError, lambda: vmap_random("different", lambda x: real.clone().uniform_() if False else real.uniform_()),
+     "with randomness='different' writes"),
+    (RuntimeError, defined_in_impl, "define() is for libraries of the kinds DEF and FRAGMENT"),
+    (NotImplementedError, without_kernel, "shunt.library.Library('<namespace>', 'IMPL').impl(..., 'CPU')"),
+], ids=lambda v: getattr(v, "__name__", None))
+def test_advice_is_pythons(error, call, part):
+    assert part in message_of(error, call)
+
+
+def test_advice_about_fake_tensors():
+    assert "FakeTensorMode's from_tensor(t)" in message_of(Exception, of_fake_and_real)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: shunt.ones(2).cuda(), lambda: shunt.ones(2).to("cuda"), lambda: shunt.ones(2, device="cuda:0"),
+    lambda: shunt.nn.Linear(2, 2).cuda(), lambda: shunt.tensor([1.0], device="cuda"),
+])
+def test_there_is_no_cuda(call):
+    assert "Leave out .cuda() and device='cuda'" in message_of(AssertionError, call)
+
+
+@pytest.mark.parametrize("error, call", [
+    (RuntimeError, lambda: shunt.ones(2).to(1)),
+    (RuntimeError, lambda: shunt.empty(2, device=3)),
+    (RuntimeError, lambda: shunt.device(0)),
+    (TypeError, lambda: ~shunt.ones(2)),
+    (RuntimeError, lambda: shunt.argmax(shunt.tensor([True]))),
+    (ValueError, lambda: shunt.manual_seed("a")),
+    (TypeError, lambda: shunt.manual_seed(None)),
+    (TypeError, lambda: shunt.autograd.grad(leaf().sum(), leaf(), allow_unused="a")),
+    (TypeError, lambda: leaf().requires_grad_("a")),
+    (TypeError, lambda: leaf().requires_grad_([])),
+    (RuntimeError, lambda: setattr(leaf(), "requires_grad", 1)),
+    (RuntimeError, lambda: shunt.compile(F.relu, backend="xyz")),
+    (RuntimeError, lambda: shunt.compile(F.relu, mode="xyz")),
+    (RuntimeError, lambda: shunt.compile(F.relu, options={"recrod_after": 1})),
+    (pickle.PicklingError, lambda: shunt.save(lambda: 3, io.BytesIO())),
+    (TypeError, lambda: shunt.cat([real, 3])),
+], ids=lambda v: None if isinstance(v, type) else inspect.getsource(v).strip()[:40])
+def test_types_are_pytorchs(error, call):
+    message_of(error, call)
+
+
+def test_settings_of_compile_that_change_nothing():
+    for more in ({"backend": "inductor"}, {"mode": "max-autotune"}, {"options": {"triton.cudagraphs": True}}):
+        assert shunt.compile(F.relu, **more)(real).tolist() == [1.0, 1.0]
+
+
+def test_tensors_that_are_not_used():
+    with pytest.raises(RuntimeError, match="The differentiated Tensor at index 1 appears to not have been used"):
+        x = leaf()
+        shunt.autograd.grad(x.sum(), [x, leaf()])
+
+
+def test_signatures_name_dtypes():
+    with pytest.raises(TypeError, match="dtype dtype=shunt.int64"):
+        shunt.randint(3)
+
+
+def test_results_are_printed_in_columns():
+    assert repr(shunt.topk(shunt.tensor([[1.0, 3.0], [5.0, 4.0]]), 1)) == (
+        "shunt.return_types.topk(\nvalues=tensor([[3.],\n        [5.]]),\nindices=tensor([[1],\n        [0]]))")
+
+
+def warnings_of(call):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            call()
+        except TypeError:
+            pass
+    return caught
+
+
+def test_an_index_that_is_refused_is_not_warned_of():
+    assert warnings_of(lambda: shunt.ones(2)["a"]) == []
+
+
+def test_warnings_are_at_the_programs_line():
+    calls = []
+
+    @shunt.compile
+    def f(x):
+        calls.append(1)  # which no graph would do
+        return x * 2
+
+    def go():
+        for _ in range(8):
+            f(real)
+
+    caught = warnings_of(go)
+    assert [w.filename for w in caught] == [__file__], caught
+    assert "runs as it does without" in str(caught[0].message)
+    assert linecache_line(caught[0]) == "f(real)"
+
+
+def linecache_line(warning):
+    import linecache
+    return linecache.getline(warning.filename, warning.lineno).strip()
+
+
+def test_a_filter_makes_errors_of_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="non-tuple sequence"):
+            shunt.ones(2, 2)[[slice(None), 1]]

@@ -1,0 +1,108 @@
+"""Draws that are made of others: their distributions, shapes and errors."""
+
+import math
+
+import pytest
+
+import shunt
+
+
+@pytest.fixture(autouse=True)
+def _seeded():
+    shunt.manual_seed(11)
+
+
+N = 20000
+
+
+def near(values, mean, variance):
+    error = 6 * math.sqrt(variance / N)
+    assert abs(float(values.double().mean()) - mean) < error, float(values.double().mean())
+    assert float(values.double().var()) == pytest.approx(variance, rel=0.12)
+
+
+def test_multinomial_draws_by_weight():
+    weights = shunt.tensor([[1.0, 0.0, 3.0], [0.0, 2.0, 0.0]])
+    drawn = weights.multinomial(N, replacement=True)
+    assert drawn.shape == (2, N) and drawn.dtype is shunt.int64
+    assert float((drawn[0] == 2).double().mean()) == pytest.approx(0.75, abs=0.02)
+    assert not bool((drawn[0] == 1).any()) and bool((drawn[1] == 1).all())
+    first = [int(shunt.multinomial(shunt.tensor([1.0, 3.0]), 2)[0]) for _ in range(2000)]
+    assert sum(first) / 2000 == pytest.approx(0.75, abs=0.05)
+    one = shunt.tensor([[1.0, 3.0]]).expand(N, 2).multinomial(1)
+    assert one.shape == (N, 1) and float(one.double().mean()) == pytest.approx(0.75, abs=0.02)
+    assert sorted(shunt.multinomial(shunt.ones(5), 5).tolist()) == [0, 1, 2, 3, 4]
+    g = [shunt.multinomial(shunt.ones(50), 5, generator=shunt.Generator().manual_seed(3)).tolist() for _ in range(2)]
+    assert g[0] == g[1]
+
+
+@pytest.mark.parametrize(
+    "weights, count, replacement",
+    [
+        ([1.0, -1.0], 1, True),
+        ([math.nan, 1.0], 1, True),
+        ([math.inf, 1.0], 1, True),
+        ([0.0, 0.0], 1, True),
+        ([1.0, 1.0], 3, False),
+        ([1.0], 0, True),
+        ([[[1.0]]], 1, True),
+        ([1, 2], 1, True),
+    ],
+)
+def test_what_multinomial_refuses(weights, count, replacement):
+    with pytest.raises(RuntimeError):
+        shunt.multinomial(shunt.tensor(weights), count, replacement)
+
+
+def test_draws_in_place():
+    x = shunt.empty(N)
+    assert x.exponential_(2.0) is x
+    near(x, 0.5, 0.25)
+    near(x.geometric_(0.25), 4, 12)
+    assert float(x.min()) == 1
+    near(x.log_normal_(0.0, 0.5).log(), 0.0, 0.25)
+    x.cauchy_(1.0, 2.0)
+    assert float((x < 3).double().mean()) == pytest.approx(0.75, abs=0.02) and float(
+        (x < 1).double().mean()
+    ) == pytest.approx(0.5, abs=0.02)
+    assert shunt.empty(3, dtype=shunt.int64).geometric_(0.5).dtype is shunt.int64
+    for call in (
+        lambda: x.exponential_(0),
+        lambda: x.geometric_(1.5),
+        lambda: x.cauchy_(0, -1),
+        lambda: x.log_normal_(0, 0),
+    ):
+        with pytest.raises(RuntimeError):
+            call()
+
+
+@pytest.mark.parametrize("rate", [0.3, 4.0, 9.5, 10.5, 200.0])
+def test_poisson(rate):
+    near(shunt.poisson(shunt.full((N,), rate)), rate, rate)
+
+
+def test_poissons_probabilities():
+    for rate in (2.0, 12.0):
+        drawn = shunt.poisson(shunt.full((N,), rate, dtype=shunt.float64))
+        assert drawn.dtype is shunt.float64
+        for k in (int(rate) - 1, int(rate), int(rate) + 3):
+            expected = math.exp(k * math.log(rate) - rate - math.lgamma(k + 1))
+            assert float((drawn == k).double().mean()) == pytest.approx(expected, abs=0.012)
+    assert shunt.poisson(shunt.zeros(3)).tolist() == [0.0] * 3
+    with pytest.raises(RuntimeError, match="rate"):
+        shunt.poisson(shunt.tensor([-1.0]))
+
+
+@pytest.mark.parametrize("count, prob", [(1, 0.3), (10, 0.9), (300, 0.5)])
+def test_binomial(count, prob):
+    near(
+        shunt.binomial(shunt.full((N,), float(count)), shunt.tensor(prob).expand(N)),
+        count * prob,
+        count * prob * (1 - prob),
+    )
+
+
+def test_binomials_ends():
+    assert shunt.binomial(shunt.tensor([5.0, 5.0, 0.0]), shunt.tensor([0.0, 1.0, 0.5])).tolist() == [0.0, 5.0, 0.0]
+    with pytest.raises(RuntimeError):
+        shunt.binomial(shunt.tensor([1.0]), shunt.tensor([1.5]))
