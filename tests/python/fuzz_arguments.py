@@ -158,7 +158,7 @@ class Fuzzer:
     def targets(self):
         found = []
         for module in (shunt, F, shunt.linalg, shunt.special, shunt.func):
-            found += [(f"{module.__name__}.{name}", getattr(module, name)) for name in dir(module)
+            found += [(f"{module.__name__}.{name}", getattr(module, name, None)) for name in dir(module)
                       if not name.startswith("_") and not any(s in name for s in SKIPPED)]
         found = [(name, f) for name, f in found if callable(f) and not isinstance(f, type(shunt))]
         found += [(name, None) for name in dir(shunt.Tensor)
