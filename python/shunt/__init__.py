@@ -35,9 +35,9 @@ __version__ = _C.__version__
 newaxis = None
 
 # What programs may take as shunt.<name> without an import of its own, and few use: modules, and names with their modules.
-_MODULES = frozenset(("_subclasses", "accelerator", "amp", "array_api", "backends", "cuda", "distributions", "func", "jit", "library",
-                      "linalg", "multiprocessing", "nn", "onnx", "optim", "overrides", "random", "serialization", "special", "testing",
-                      "utils", "version"))
+_MODULES = frozenset(("_subclasses", "accelerator", "amp", "array_api", "backends", "cuda", "distributions", "func",
+                      "jit", "library", "linalg", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler",
+                      "random", "serialization", "special", "testing", "utils", "version"))
 _NAMES = {
     "load": "shunt.serialization",
     "ops": "shunt._ops",

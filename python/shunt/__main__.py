@@ -1,4 +1,5 @@
-"""python -m shunt [-m MODULE | -c PROGRAM | FILE | -] [arguments...]: runs a program written for PyTorch, with Shunt in the place of PyTorch."""
+"""python -m shunt [-m MODULE | -c PROGRAM | FILE | -] [arguments...]: runs a program written for PyTorch, with Shunt
+in the place of PyTorch."""
 
 import atexit
 import os
@@ -10,8 +11,8 @@ from shunt._as_torch import as_torch, missing
 
 _USAGE = """usage: python -m shunt [-m MODULE | -c PROGRAM | FILE | -] [arguments...]
 
-Runs a program written for PyTorch (- is the standard input): `import torch` is answered by Shunt, in this process only. At the end it lists, on
-stderr, what the program asked for and Shunt lacks."""
+Runs a program written for PyTorch (- is the standard input): `import torch` is answered by Shunt, in this process
+only. At the end it lists, on stderr, what the program asked for and Shunt lacks."""
 
 
 def _report():

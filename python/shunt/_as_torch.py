@@ -10,11 +10,9 @@ missing = {}
 
 # PyTorch's modules that are parts of others here.
 _ELSEWHERE = {
-    "torch.nn.modules.batchnorm": "shunt.nn.modules.normalization",
     "torch.nn.modules.channelshuffle": "shunt.nn.modules.images",
     "torch.nn.modules.flatten": "shunt.nn.modules.linear",
     "torch.nn.modules.fold": "shunt.nn.modules.images",
-    "torch.nn.modules.instancenorm": "shunt.nn.modules.normalization",
     "torch.nn.modules.pixelshuffle": "shunt.nn.modules.images",
     "torch.nn.modules.sparse": "shunt.nn.modules.embedding",
     "torch.nn.modules.upsampling": "shunt.nn.modules.images",
@@ -102,8 +100,8 @@ class _Finder:
             # importlib.util.find_spec() asks whether it is there; an import fails, and should say of what.
             if sys._getframe(1).f_back.f_code.co_name != "_find_and_load_unlocked":
                 return None
-            raise ModuleNotFoundError(f"No module named '{name}': `import torch` is answered by Shunt here, which doesn't have it",
-                                      name=name) from None
+            raise ModuleNotFoundError(f"No module named '{name}': `import torch` is answered by Shunt here, which "
+                                      "doesn't have it", name=name) from None
         from importlib.machinery import ModuleSpec
         return ModuleSpec(name, self, is_package=True)
 

@@ -156,6 +156,26 @@ class _AutoDispatchBelowADInplaceOrView(_AutoDispatchBelowAutograd):
     """The same for a kernel for ADInplaceOrView."""
 
 
+class _DisableTorchDispatch(_ExcludeDispatchKeyGuard):
+    """From its construction to its end, on this thread, classes' __torch_dispatch__ is not asked. A context manager, too,
+    which ends with the block."""
+
+    def __init__(self):
+        super().__init__(DispatchKeySet("PythonKernel"))
+        super().__enter__()
+        self._on_thread = True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self._on_thread:
+            self._on_thread = False
+            super().__exit__(*error)
+
+    __del__ = __exit__
+
+
 class _TorchFunctionGuard:
     _wanted = 0
 

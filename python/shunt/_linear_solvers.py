@@ -1,10 +1,9 @@
-"""Factors of matrices and solutions of linear equations, made of operators: as many steps as the matrix has rows, in each of
-which all matrices of a batch go on together. Gradients and vmap go through the steps."""
-
-from collections import namedtuple
+"""Factors of matrices and solutions of linear equations, made of operators: as many steps as the matrix has rows, in
+each of which all matrices of a batch go on together. Gradients and vmap go through the steps."""
 
 from shunt import _C
 from shunt._composites._common import into, ops
+from shunt._composites.reductions import _named
 
 Tensor = _C.TensorBase
 
@@ -15,8 +14,8 @@ class LinAlgError(RuntimeError):
     __module__ = "shunt.linalg"
 
 
-cholesky_result = namedtuple("cholesky_ex", ("L", "info"))
-slogdet_result = namedtuple("slogdet", ("sign", "logabsdet"))
+cholesky_result = _named("linalg_cholesky_ex", "L", "info")
+slogdet_result = _named("linalg_slogdet", "sign", "logabsdet")
 
 
 def check_square(name, A):
@@ -26,7 +25,9 @@ def check_square(name, A):
     if A.dim() < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if A.shape[-1] != A.shape[-2]:
-        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices")
+        raise RuntimeError(
+            f"{name}: A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
+        )
     if A.dtype not in (_C.float32, _C.float64):
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype}")
 
@@ -80,8 +81,8 @@ def upper_solved(A, B, unit):
 
 
 def eliminated(A, B):
-    """(U, Y, sign): Gauss's elimination with partial pivoting of A @ X = B to U @ X = Y, U upper triangular, where sign is
-    -1 for an odd number of exchanged rows, else 1."""
+    """(U, Y, sign): Gauss's elimination with partial pivoting of A @ X = B to U @ X = Y, U upper triangular, where
+    sign is -1 for an odd number of exchanged rows, else 1."""
     n = A.shape[-1]
     rest, rows = ops.cat([A, B], -1), []
     sign = ops.ones(A.shape[:-2], dtype=A.dtype, device=A.device)
@@ -111,14 +112,17 @@ def solved(name, A, B):
     if not A.is_meta and bool(zero.any()):
         if name == "linalg.inv":
             first = int(zero.reshape((-1, zero.shape[-1])).to(_C.int64).amax(0).argmax()) + 1
-            raise LinAlgError(f"linalg.inv: The diagonal element {first} is zero, the inversion could not be completed because "
-                              "the input matrix is singular.")
+            raise LinAlgError(
+                f"linalg.inv: The diagonal element {first} is zero, the inversion could not be completed because "
+                "the input matrix is singular."
+            )
         raise LinAlgError("torch.linalg.solve: The solver failed because the input matrix is singular.")
     return upper_solved(U, Y, False)
 
 
 def by_columns(result, out):
-    """The result in the order of memory that LAPACK leaves, or written to `out`, which gets that order where it is resized."""
+    """The result in the order of memory that LAPACK leaves, or written to `out`, which gets that order where it is
+    resized."""
     if out is not None and out.shape != result.shape and out.dtype is result.dtype:
         of_rows = ops.empty(result.mT.shape, dtype=out.dtype, device="meta")
         out.resize_(result.shape).as_strided_(result.shape, of_rows.mT.stride())

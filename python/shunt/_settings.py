@@ -2,10 +2,23 @@
 
 from shunt import _C
 
-__all__ = ["are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",
-           "get_num_interop_threads", "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled",
-           "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
-           "set_num_interop_threads", "set_warn_always", "typename", "use_deterministic_algorithms", "_assert"]
+__all__ = [
+    "are_deterministic_algorithms_enabled",
+    "get_deterministic_debug_mode",
+    "get_float32_matmul_precision",
+    "get_num_interop_threads",
+    "is_deterministic_algorithms_warn_only_enabled",
+    "is_warn_always_enabled",
+    "set_default_tensor_type",
+    "set_deterministic_debug_mode",
+    "set_float32_matmul_precision",
+    "set_flush_denormal",
+    "set_num_interop_threads",
+    "set_warn_always",
+    "typename",
+    "use_deterministic_algorithms",
+    "_assert",
+]
 
 _state = {"deterministic": False, "warn_only": False, "precision": "highest", "warn_always": False}
 
@@ -31,7 +44,9 @@ def set_deterministic_debug_mode(debug_mode):
     """use_deterministic_algorithms(), by "default" or 0, "warn" or 1, "error" or 2."""
     modes = {"default": 0, "warn": 1, "error": 2, 0: 0, 1: 1, 2: 2}
     if debug_mode not in modes:
-        raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, 0, 1, 2, but got {debug_mode}")
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, 0, 1, 2, but got {debug_mode}"
+        )
     use_deterministic_algorithms(modes[debug_mode] > 0, warn_only=modes[debug_mode] == 1)
 
 
@@ -41,11 +56,15 @@ def get_deterministic_debug_mode():
 
 
 def set_float32_matmul_precision(precision):
-    """Products of float32 may be rounded by "high" or "medium"; Shunt computes them as by "highest". Warns of others."""
+    """Products of float32 may be rounded by "high" or "medium"; Shunt computes them as by "highest". Warns of
+    others."""
     if precision not in ("highest", "high", "medium"):
         import warnings
-        warnings.warn(f"set_float32_matmul_precision(): expected 'highest', 'high' or 'medium', not {precision!r}, which changes nothing",
-                      stacklevel=2)
+
+        warnings.warn(
+            f"set_float32_matmul_precision(): expected 'highest', 'high' or 'medium', not {precision!r}",
+            stacklevel=2,
+        )
         return
     _state["precision"] = precision
 
@@ -84,7 +103,12 @@ def is_warn_always_enabled():
 def set_default_tensor_type(t):
     """Sets the default dtype by the name or class of its tensors, "torch.DoubleTensor"."""
     name = (t if isinstance(t, str) else getattr(t, "__name__", str(t))).rpartition(".")[2]
-    dtypes = {"FloatTensor": _C.float32, "DoubleTensor": _C.float64, "HalfTensor": _C.float16, "BFloat16Tensor": _C.bfloat16}
+    dtypes = {
+        "FloatTensor": _C.float32,
+        "DoubleTensor": _C.float64,
+        "HalfTensor": _C.float16,
+        "BFloat16Tensor": _C.bfloat16,
+    }
     if name not in dtypes:
         raise TypeError(f"set_default_tensor_type(): expected the type of tensors of a floating-point dtype, got {t!r}")
     _C.set_default_dtype(dtypes[name])

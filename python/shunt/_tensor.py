@@ -155,13 +155,16 @@ class Tensor(_C.TensorBase):
         return -1 if self.device.index is None else self.device.index
 
     def is_shared(self):
-        """False: no memory is shared with other processes."""
-        return False
+        """Whether the memory is shared with other processes."""
+        import sys
+        shared = sys.modules.get("shunt.multiprocessing._shared")
+        return shared is not None and shared.region_of(self) is not None
 
     def share_memory_(self):
-        """Refused: memory is not shared with other processes."""
-        raise NotImplementedError("share_memory_(): Shunt's tensors don't lie in memory that processes share. Send "
-                                  "them through a pipe or a queue, which pickle them.")
+        """Moves the elements to memory that is shared with processes that are forked, or that get the tensor as an
+        argument or through a queue. Other tensors over the memory where they were stay there."""
+        from shunt.multiprocessing._shared import share
+        return share(self)
 
     def pin_memory(self, device=None):
         """Refused: no memory is page-locked."""

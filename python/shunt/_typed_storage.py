@@ -9,6 +9,7 @@ class TypedStorage:
 
     def _elements(self):
         from shunt import _C
+
         return _C._tensor_over_storage(self._untyped, 0, (len(self),), (1,), self.dtype)
 
     def untyped(self):

@@ -28,24 +28,40 @@ def _of_cosines(name, terms, window_length, periodic, dtype, layout, device, req
     return result.to(dtype).requires_grad_(requires_grad)
 
 
-def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def hann_window(
+    window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+):
     """Hann's window of this length. `periodic` leaves out the last element of a symmetric one that is longer by 1."""
     return _of_cosines("hann_window", (0.5, -0.5), window_length, periodic, dtype, layout, device, requires_grad)
 
 
-def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, layout=None, device=None, pin_memory=False,
-                   requires_grad=False):
+def hamming_window(
+    window_length,
+    periodic=True,
+    alpha=0.54,
+    beta=0.46,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+):
     """Hamming's window: alpha - beta * cos(...)."""
     return _of_cosines("hamming_window", (alpha, -beta), window_length, periodic, dtype, layout, device, requires_grad)
 
 
-def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def blackman_window(
+    window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+):
     """Blackman's window."""
     result = _of_cosines("blackman_window", (0.42, -0.5, 0.08), window_length, periodic, dtype, layout, device, False)
     return result.requires_grad_(requires_grad)
 
 
-def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def bartlett_window(
+    window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+):
     """Bartlett's window, a triangle."""
     n, period, dtype = _places("bartlett_window", window_length, periodic, dtype, layout, device)
     if window_length == 1:
@@ -64,8 +80,17 @@ def _bessel_0(x):
     return total
 
 
-def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None, pin_memory=False,
-                  requires_grad=False):
+def kaiser_window(
+    window_length,
+    periodic=True,
+    beta=12.0,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+):
     """Kaiser's window, narrower for a larger beta."""
     n, period, dtype = _places("kaiser_window", window_length, periodic, dtype, layout, device)
     if window_length == 1:

@@ -62,22 +62,25 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
 
 
 def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
-    """(L, info) with L @ L.mT = A, for positive definite matrices, of which the lower triangles are read. info, int32, is 0,
-    or the order of the first leading minor that isn't positive; L is of no use then.
+    """(L, info) with L @ L.mT = A, for positive definite matrices, of which the lower triangles are read. info,
+    int32, is 0, or the order of the first leading minor that isn't positive; L is of no use then.
 
     Args:
         upper: whether L.mT is returned instead.
         check_errors: LinAlgError instead of info.
     """
     from shunt import _linear_solvers as solvers
+
     solvers.check_square("linalg.cholesky", A)
     L, info = solvers.cholesky_steps(A.mT if upper else A)
     if check_errors and not A.is_meta and bool((info != 0).any()):
         bad = info.reshape((-1,)).tolist()
         batch = next(i for i, order in enumerate(bad) if order)
         place = f"(Batch element {batch}): " if A.dim() > 2 else ""
-        raise solvers.LinAlgError(f"linalg.cholesky: {place}The factorization could not be completed because the input is not "
-                                  f"positive-definite (the leading minor of order {bad[batch]} is not positive-definite).")
+        raise solvers.LinAlgError(
+            f"linalg.cholesky: {place}The factorization could not be completed because the input is not "
+            f"positive-definite (the leading minor of order {bad[batch]} is not positive-definite)."
+        )
     L = L.mT if upper else L
     if out is None:
         return solvers.cholesky_result(L, info)
@@ -98,12 +101,15 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
         unitriangular: takes A's diagonal to be ones.
     """
     from shunt import _linear_solvers as solvers
+
     solvers.check_square("linalg.solve_triangular", A)
     if not left:
         A, B, upper = A.mT, B.mT, not upper
     if B.dim() < 2 or B.shape[-2] != A.shape[-1]:
-        raise RuntimeError(f"linalg.solve_triangular: Incompatible shapes of A and B for the equation AX = B: {tuple(A.shape)} and "
-                           f"{tuple(B.shape)}")
+        raise RuntimeError(
+            f"linalg.solve_triangular: Incompatible shapes of A and B for the equation AX = B: {tuple(A.shape)} and "
+            f"{tuple(B.shape)}"
+        )
     batch = broadcast_shapes(A.shape[:-2], B.shape[:-2])
     A, B = A.expand((*batch, *A.shape[-2:])), B.expand((*batch, *B.shape[-2:]))
     result = (solvers.upper_solved if upper else solvers.lower_solved)(A, B, unitriangular)
@@ -111,13 +117,14 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
 
 
 def solve(A, B, *, left=True, out=None):
-    """X with A @ X = B. Shapes (..., n, n) and (..., n, k), or (n,), or a batch of vectors (..., n). LinAlgError for a singular
-    matrix.
+    """X with A @ X = B. Shapes (..., n, n) and (..., n, k), or (n,), or a batch of vectors (..., n). LinAlgError for
+    a singular matrix.
 
     Args:
         left: False solves X @ A = B.
     """
     from shunt import _linear_solvers as solvers
+
     solvers.check_square("linalg.solve", A)
     vectors = B.dim() == 1 or (A.dim() - 1 == B.dim() and B.shape == A.shape[:-1])
     right = B.unsqueeze(-1) if vectors else B
@@ -126,10 +133,14 @@ def solve(A, B, *, left=True, out=None):
     if not left:
         A, right = A.mT, right.mT
     if right.shape[-2] != A.shape[-1]:
-        raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B: "
-                           f"{tuple(A.shape)} and {tuple(B.shape)}")
+        raise RuntimeError(
+            f"linalg.solve: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B: "
+            f"{tuple(A.shape)} and {tuple(B.shape)}"
+        )
     batch = broadcast_shapes(A.shape[:-2], right.shape[:-2])
-    result = solvers.solved("linalg.solve", A.expand((*batch, *A.shape[-2:])), right.expand((*batch, *right.shape[-2:])))
+    result = solvers.solved(
+        "linalg.solve", A.expand((*batch, *A.shape[-2:])), right.expand((*batch, *right.shape[-2:]))
+    )
     result = result.squeeze(-1) if vectors else result if left else result.mT
     return into(out, result) if B.dim() == 1 else solvers.by_columns(result, out)
 
@@ -137,6 +148,7 @@ def solve(A, B, *, left=True, out=None):
 def inv(A, *, out=None):
     """The inverses of matrices. LinAlgError for a singular one."""
     from shunt import _linear_solvers as solvers
+
     solvers.check_square("linalg.inv", A)
     identity = ops.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape)
     return solvers.by_columns(solvers.solved("linalg.inv", A, identity), out)
@@ -145,6 +157,7 @@ def inv(A, *, out=None):
 def slogdet(A, *, out=None):
     """(sign, logabsdet) of the determinants of matrices."""
     from shunt import _linear_solvers as solvers
+
     solvers.check_square("linalg.slogdet", A)
     U, _, sign = solvers.eliminated(A, A[..., :0])
     diagonal = solvers.diagonal_of(U)
@@ -157,6 +170,7 @@ def slogdet(A, *, out=None):
 def det(A, *, out=None):
     """The determinants of matrices."""
     from shunt import _linear_solvers as solvers
+
     solvers.check_square("linalg.det", A)
     U, _, sign = solvers.eliminated(A, A[..., :0])
     return into(out, sign * solvers.diagonal_of(U).prod(-1))
@@ -165,6 +179,7 @@ def det(A, *, out=None):
 def __getattr__(name):
     if name == "LinAlgError":
         from shunt._linear_solvers import LinAlgError
+
         return LinAlgError
     raise AttributeError(f"module 'shunt.linalg' has no attribute '{name}'")
 

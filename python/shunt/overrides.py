@@ -97,13 +97,17 @@ class _pop_mode_temporarily:
 
 
 class enable_reentrant_dispatch(_pop_mode_temporarily):
-    """Inside of a handler: its calls see the thread's modes and classes again."""
+    """Inside of a handler: its calls see the thread's modes and classes again, and record gradients."""
 
     def __enter__(self):
+        from shunt._dispatch import DispatchKeySet, _ForceDispatchKeyGuard
         self._before = _C._set_torch_function_state(0)
+        self._keys = _ForceDispatchKeyGuard(_C._dispatch_tls_local_include_set(), DispatchKeySet())
+        self._keys.__enter__()
         return self
 
     def __exit__(self, *error):
+        self._keys.__exit__()
         _C._set_torch_function_state(self._before)
 
 

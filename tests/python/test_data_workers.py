@@ -10,8 +10,18 @@ import time
 import pytest
 
 import shunt
-from shunt.utils.data import (ChainDataset, DataLoader, Dataset, DistributedSampler, IterableDataset, StackDataset, SubsetRandomSampler,
-                              TensorDataset, WeightedRandomSampler, get_worker_info)
+from shunt.utils.data import (
+    ChainDataset,
+    DataLoader,
+    Dataset,
+    DistributedSampler,
+    IterableDataset,
+    StackDataset,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+    get_worker_info,
+)
 
 
 class Squares(Dataset):
@@ -45,7 +55,15 @@ class Facts(Dataset):
 
     def __getitem__(self, i):
         info = get_worker_info()
-        return os.getpid(), info.id, info.num_workers, info.seed, shunt.initial_seed(), len(info.dataset), shunt.get_num_threads()
+        return (
+            os.getpid(),
+            info.id,
+            info.num_workers,
+            info.seed,
+            shunt.initial_seed(),
+            len(info.dataset),
+            shunt.get_num_threads(),
+        )
 
 
 class Slow(Dataset):
@@ -76,27 +94,37 @@ class Large(Dataset):
         return shunt.full((300_000,), float(i))
 
 
-@pytest.mark.parametrize("settings", [{}, {"drop_last": True}, {"batch_size": None}, {"shuffle": True}, {"prefetch_factor": 5}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"drop_last": True}, {"batch_size": None}, {"shuffle": True}, {"prefetch_factor": 5}]
+)
 @pytest.mark.parametrize("workers", [1, 3])
 def test_batches_are_those_of_one_process(workers, settings):
     def batches(**more):
         shunt.manual_seed(3)
         settings_here = {"batch_size": 4, **settings, **more}
-        return [(x.tolist(), i.tolist() if isinstance(i, shunt.Tensor) else i) for x, i in DataLoader(Squares(11), **settings_here)]
+        return [
+            (x.tolist(), i.tolist() if isinstance(i, shunt.Tensor) else i)
+            for x, i in DataLoader(Squares(11), **settings_here)
+        ]
 
     several = batches(num_workers=workers)
     if settings.get("shuffle"):
         assert sorted(i for _, batch in several for i in batch) == list(range(11))
     else:
         alone = {k: v for k, v in settings.items() if k != "prefetch_factor"}
-        assert several == [(x.tolist(), i.tolist() if isinstance(i, shunt.Tensor) else i)
-                           for x, i in DataLoader(Squares(11), **{"batch_size": 4, **alone})]
+        assert several == [
+            (x.tolist(), i.tolist() if isinstance(i, shunt.Tensor) else i)
+            for x, i in DataLoader(Squares(11), **{"batch_size": 4, **alone})
+        ]
 
 
 def test_a_row_of_examples_is_shared_out():
     loader = DataLoader(Row(10), batch_size=2, num_workers=3)
     assert sorted(i for batch in loader for i in batch.tolist()) == list(range(10))
-    assert [batch.tolist() for batch in DataLoader(Row(5), batch_size=2, num_workers=1, drop_last=True)] == [[0, 1], [2, 3]]
+    assert [batch.tolist() for batch in DataLoader(Row(5), batch_size=2, num_workers=1, drop_last=True)] == [
+        [0, 1],
+        [2, 3],
+    ]
     assert [batch.tolist() for batch in DataLoader(Row(3), batch_size=2)] == [[0, 1], [2]]
 
 
@@ -160,7 +188,10 @@ def test_an_exception_comes_out_with_its_text(error):
     with pytest.raises(error) as caught:
         next(iterator)
     text = str(caught.value)
-    assert f"Caught {error.__name__} in DataLoader worker process 1.\nOriginal Traceback" in text and "no such example" in text
+    assert (
+        f"Caught {error.__name__} in DataLoader worker process 1.\nOriginal Traceback" in text
+        and "no such example" in text
+    )
     assert "__getitem__" in text
     assert next(iterator)[1].tolist() == [2]  # the others go on
 
@@ -221,7 +252,9 @@ def test_spawn():
 def run(program, tmp_path, **kwargs):
     file = tmp_path / "program.py"
     file.write_text(textwrap.dedent(program))
-    return subprocess.Popen([sys.executable, str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs)
+    return subprocess.Popen(
+        [sys.executable, str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs
+    )
 
 
 PROGRAM = """
@@ -266,12 +299,19 @@ def test_an_interrupt_ends_the_processes(tmp_path):
     assert_gone(pids)
 
 
-@pytest.mark.parametrize("settings, error", [
-    ({"num_workers": -1}, ValueError), ({"timeout": -1}, ValueError), ({"prefetch_factor": 2}, ValueError),
-    ({"num_workers": 1, "prefetch_factor": -1}, ValueError), ({"persistent_workers": True}, ValueError),
-    ({"multiprocessing_context": "fork"}, ValueError), ({"num_workers": 1, "multiprocessing_context": "x"}, ValueError),
-    ({"num_workers": 1, "multiprocessing_context": 3}, TypeError),
-])
+@pytest.mark.parametrize(
+    "settings, error",
+    [
+        ({"num_workers": -1}, ValueError),
+        ({"timeout": -1}, ValueError),
+        ({"prefetch_factor": 2}, ValueError),
+        ({"num_workers": 1, "prefetch_factor": -1}, ValueError),
+        ({"persistent_workers": True}, ValueError),
+        ({"multiprocessing_context": "fork"}, ValueError),
+        ({"num_workers": 1, "multiprocessing_context": "x"}, ValueError),
+        ({"num_workers": 1, "multiprocessing_context": 3}, TypeError),
+    ],
+)
 def test_settings_are_checked(settings, error):
     with pytest.raises(error):
         DataLoader(Squares(3), **settings)
@@ -290,7 +330,9 @@ def test_samplers():
     assert sorted(set(sum(parts, []))) == list(range(7)) and {len(p) for p in parts} == {3}
     with pytest.raises(ValueError):
         DistributedSampler(range(7), 3, 3)
-    loader = DataLoader(TensorDataset(shunt.arange(4)), sampler=WeightedRandomSampler([0.0, 0.0, 1.0, 0.0], 5), batch_size=5)
+    loader = DataLoader(
+        TensorDataset(shunt.arange(4)), sampler=WeightedRandomSampler([0.0, 0.0, 1.0, 0.0], 5), batch_size=5
+    )
     assert next(iter(loader))[0].tolist() == [2] * 5
 
 

@@ -147,3 +147,34 @@ def test_errors(call, error, part):
     with pytest.raises(error) as caught:
         call()
     assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [F.binary_cross_entropy, lambda x, y: F.gaussian_nll_loss(x, y, y)],
+    ids=["binary_cross_entropy", "gaussian_nll_loss"],
+)
+def test_losses_that_look_at_values_are_recorded(loss):
+    x, y = shunt.linspace(0.1, 0.9, 5), shunt.linspace(0.2, 0.6, 5)
+    f = shunt.compile(loss)
+    assert all(f(x, y).item() == loss(x, y).item() for _ in range(5))
+    assert " 0 calls ran a graph" not in str(f.explain())
+    with pytest.raises((RuntimeError, ValueError)):
+        loss(x + 1, y - 1)
+
+
+def test_bytes_are_interpolated():
+    """As PyTorch does: rounded to the nearest byte after each dimension, and not computed in bytes."""
+    x = shunt.arange(60).reshape(1, 1, 6, 10).to(shunt.uint8)
+    y = F.interpolate(x, size=(3, 7), mode="bilinear")
+    assert y.dtype is shunt.uint8
+    assert y.flatten().tolist() == [5, 7, 8, 10, 11, 12, 14, 25, 27, 28, 30, 31, 32, 34, 45, 47, 48, 50, 51, 52, 54]
+    steps = shunt.tensor([[[[0, 255, 255, 0]]]], dtype=shunt.uint8)
+    assert F.interpolate(steps, size=(1, 8), mode="bicubic").max().item() == 255
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+def test_padding_that_leaves_nothing_of_one_dimension(mode):
+    assert F.pad(ones(1, 1, 5, 5), (0, 0, 0, -5), mode=mode).shape == (1, 1, 0, 5)
+    with pytest.raises(RuntimeError, match="too small"):
+        F.pad(ones(1, 1, 5, 5), (0, -5, 0, -5), mode=mode)

@@ -27,8 +27,14 @@ def assert_same(function, *arrays):
     for a, b in zip(*(r if isinstance(r, tuple) else (r,) for r in results)):
         assert str(a.dtype) == str(b.dtype).replace("torch", "shunt")
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-9, atol=1e-11)
-    totals = [sum((r * (r.detach() + 0.5)).sum() for r in (result if isinstance(result, tuple) else (result,)) if r.requires_grad)
-              for result in results]
+    totals = [
+        sum(
+            (r * (r.detach() + 0.5)).sum()
+            for r in (result if isinstance(result, tuple) else (result,))
+            if r.requires_grad
+        )
+        for result in results
+    ]
     if arrays[0].size:
         for a, b in zip(shunt.autograd.grad(totals[0], ours), torch.autograd.grad(totals[1], theirs)):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-7, atol=1e-9)
@@ -52,7 +58,7 @@ def test_solutions(shape):
     assert_same(lambda L, a, b: L.solve(a, b.mT, left=False), general, right)
     triangular = general + 3 * np.eye(shape[-1])
     for upper in (False, True):
-        for unit in (False, True)[:shape[-1]]:  # one by one, the result depends on the right side alone
+        for unit in (False, True)[: shape[-1]]:  # one by one, the result depends on the right side alone
             assert_same(lambda L, a, b: L.solve_triangular(a, b, upper=upper, unitriangular=unit), triangular, right)
         assert_same(lambda L, a, b: L.solve_triangular(a, b.mT, upper=upper, left=False), triangular, right)
 
@@ -63,22 +69,28 @@ def test_batches_broadcast():
     assert_same(lambda L, a, b: L.solve_triangular(a, b, upper=True), a + 2 * np.eye(2), b)
 
 
-@pytest.mark.parametrize("program", [
-    lambda L: L.linalg.inv(L.ones(2, 3)),
-    lambda L: L.linalg.inv(L.ones(2)),
-    lambda L: L.linalg.det(L.ones(2, 2, dtype=L.int64)),
-    lambda L: L.linalg.solve(L.eye(2), L.ones(3)),
-])
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda L: L.linalg.inv(L.ones(2, 3)),
+        lambda L: L.linalg.inv(L.ones(2)),
+        lambda L: L.linalg.det(L.ones(2, 2, dtype=L.int64)),
+        lambda L: L.linalg.solve(L.eye(2), L.ones(3)),
+    ],
+)
 def test_errors_are_pytorchs(program):
     same(program, text="linalg")
 
 
-@pytest.mark.parametrize("program", [
-    lambda L: L.linalg.cholesky(-L.eye(2)),
-    lambda L: L.linalg.cholesky(L.tensor([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 2.0], [2.0, 1.0]]])),
-    lambda L: L.linalg.inv(L.zeros(2, 2)),
-    lambda L: L.linalg.solve(L.ones(2, 2), L.ones(2)),
-])
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda L: L.linalg.cholesky(-L.eye(2)),
+        lambda L: L.linalg.cholesky(L.tensor([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 2.0], [2.0, 1.0]]])),
+        lambda L: L.linalg.inv(L.zeros(2, 2)),
+        lambda L: L.linalg.solve(L.ones(2, 2), L.ones(2)),
+    ],
+)
 def test_what_has_no_factor_is_a_linalg_error(program):
     with pytest.raises(torch.linalg.LinAlgError) as theirs:
         program(torch)
@@ -95,7 +107,10 @@ def test_results_of_matrices_without_a_factor():
 
 def test_vmap_goes_through():
     from shunt.func import vmap
+
     a = shunt.from_numpy(positive_definite((3, 4, 4)))
     for function in (shunt.linalg.cholesky_ex, shunt.linalg.det):
         ours, expected = vmap(function)(a), function(a)
-        assert shunt.allclose(ours[0] if isinstance(ours, tuple) else ours, expected[0] if isinstance(expected, tuple) else expected)
+        assert shunt.allclose(
+            ours[0] if isinstance(ours, tuple) else ours, expected[0] if isinstance(expected, tuple) else expected
+        )

@@ -158,9 +158,3 @@ def test_storages():
     view.release()
     assert len(storage.resize_(100)) == 100 and storage.tolist()[:5] == [0, 0, 0, 0, 1]
     assert len(shunt.UntypedStorage(5)) == 5
-
-
-def test_what_is_refused():
-    with pytest.raises(NotImplementedError, match="share"):
-        shunt.ones(1).share_memory_()
-    assert not shunt.ones(1).is_shared()

@@ -36,10 +36,19 @@ def test_multinomial_draws_by_weight():
     assert g[0] == g[1]
 
 
-@pytest.mark.parametrize("weights, count, replacement", [
-    ([1.0, -1.0], 1, True), ([math.nan, 1.0], 1, True), ([math.inf, 1.0], 1, True), ([0.0, 0.0], 1, True), ([1.0, 1.0], 3, False),
-    ([1.0], 0, True), ([[[1.0]]], 1, True), ([1, 2], 1, True),
-])
+@pytest.mark.parametrize(
+    "weights, count, replacement",
+    [
+        ([1.0, -1.0], 1, True),
+        ([math.nan, 1.0], 1, True),
+        ([math.inf, 1.0], 1, True),
+        ([0.0, 0.0], 1, True),
+        ([1.0, 1.0], 3, False),
+        ([1.0], 0, True),
+        ([[[1.0]]], 1, True),
+        ([1, 2], 1, True),
+    ],
+)
 def test_what_multinomial_refuses(weights, count, replacement):
     with pytest.raises(RuntimeError):
         shunt.multinomial(shunt.tensor(weights), count, replacement)
@@ -53,9 +62,16 @@ def test_draws_in_place():
     assert float(x.min()) == 1
     near(x.log_normal_(0.0, 0.5).log(), 0.0, 0.25)
     x.cauchy_(1.0, 2.0)
-    assert float((x < 3).double().mean()) == pytest.approx(0.75, abs=0.02) and float((x < 1).double().mean()) == pytest.approx(0.5, abs=0.02)
+    assert float((x < 3).double().mean()) == pytest.approx(0.75, abs=0.02) and float(
+        (x < 1).double().mean()
+    ) == pytest.approx(0.5, abs=0.02)
     assert shunt.empty(3, dtype=shunt.int64).geometric_(0.5).dtype is shunt.int64
-    for call in (lambda: x.exponential_(0), lambda: x.geometric_(1.5), lambda: x.cauchy_(0, -1), lambda: x.log_normal_(0, 0)):
+    for call in (
+        lambda: x.exponential_(0),
+        lambda: x.geometric_(1.5),
+        lambda: x.cauchy_(0, -1),
+        lambda: x.log_normal_(0, 0),
+    ):
         with pytest.raises(RuntimeError):
             call()
 
@@ -79,7 +95,11 @@ def test_poissons_probabilities():
 
 @pytest.mark.parametrize("count, prob", [(1, 0.3), (10, 0.9), (300, 0.5)])
 def test_binomial(count, prob):
-    near(shunt.binomial(shunt.full((N,), float(count)), shunt.tensor(prob).expand(N)), count * prob, count * prob * (1 - prob))
+    near(
+        shunt.binomial(shunt.full((N,), float(count)), shunt.tensor(prob).expand(N)),
+        count * prob,
+        count * prob * (1 - prob),
+    )
 
 
 def test_binomials_ends():

@@ -236,3 +236,20 @@ def test_settings_that_are_refused(tmp_path):
         shunt.load(tmp_path / "x", pickle_module=pickle)
     with pytest.raises(NotImplementedError, match="map_location"):
         shunt.load(tmp_path / "x", map_location="cuda")
+
+
+def test_modules_and_optimizers_as_they_are():
+    layers = shunt.nn.Sequential(shunt.nn.Linear(2, 3), shunt.nn.LSTM(3, 4))
+    optimizer = shunt.optim.Adam(layers.parameters())
+    schedule = shunt.optim.lr_scheduler.StepLR(optimizer, 2)
+    file = io.BytesIO()
+    shunt.save({"layers": layers, "optimizer": optimizer, "schedule": schedule, "range": range(3)}, file)
+    file.seek(0)
+    with pytest.raises(shunt.serialization.UnpicklingError, match="Sequential|Linear"):
+        shunt.load(file)
+    file.seek(0)
+    loaded = shunt.load(file, weights_only=False)
+    x = shunt.randn(5, 2)
+    assert shunt.equal(loaded["layers"](x)[0], layers(x)[0])
+    assert loaded["optimizer"].param_groups[0]["params"][0] is loaded["layers"][0].weight
+    assert loaded["schedule"].optimizer is loaded["optimizer"] and loaded["range"] == range(3)

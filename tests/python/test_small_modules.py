@@ -1,4 +1,5 @@
-"""Small modules that programs import: testing, backends, random, multiprocessing, amp's GradScaler, settings, windows."""
+"""Small modules that programs import: testing, backends, random, multiprocessing, amp's GradScaler, settings,
+windows."""
 
 import importlib
 import math
@@ -12,9 +13,27 @@ import shunt  # noqa: E402
 from twins import close, same  # noqa: E402
 
 
-@pytest.mark.parametrize("name", ["backends.cudnn", "backends.mps", "backends.cuda", "backends.mkl", "version", "random", "testing",
-                                  "multiprocessing", "cuda.amp", "amp.grad_scaler", "utils.data.dataset", "utils.data.distributed",
-                                  "distributions.normal", "distributions.kl", "optim.lr_scheduler", "optim.swa_utils"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "backends.cudnn",
+        "backends.mps",
+        "backends.cuda",
+        "backends.mkl",
+        "version",
+        "random",
+        "testing",
+        "multiprocessing",
+        "cuda.amp",
+        "amp.grad_scaler",
+        "utils.data.dataset",
+        "utils.data.distributed",
+        "distributions.normal",
+        "distributions.kl",
+        "optim.lr_scheduler",
+        "optim.swa_utils",
+    ],
+)
 def test_modules_are_found(name):
     assert importlib.import_module(f"shunt.{name}").__doc__
     found = shunt
@@ -23,20 +42,23 @@ def test_modules_are_found(name):
     assert found is importlib.import_module(f"shunt.{name}")
 
 
-@pytest.mark.parametrize("program", [
-    lambda L: [L.inf, L.pi, L.e, L.newaxis, math.isnan(L.nan)],
-    lambda L: L.ones(3)[L.newaxis].shape,
-    lambda L: [L.backends.mps.is_available(), L.backends.cuda.is_built(), L.version.cuda, L.version.hip],
-    lambda L: L.are_deterministic_algorithms_enabled(),
-    lambda L: L.use_deterministic_algorithms("yes"),
-    lambda L: L.get_float32_matmul_precision(),
-    lambda L: L.set_float32_matmul_precision("low"),
-    lambda L: L._assert(L.tensor(False), "no"),
-    lambda L: L.typename(3),
-    lambda L: L.vmap(lambda x: x * 2)(L.arange(3)),
-    lambda L: L.set_default_tensor_type("torch.LongTensor"),
-    lambda L: L.set_deterministic_debug_mode("never"),
-])
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda L: [L.inf, L.pi, L.e, L.newaxis, math.isnan(L.nan)],
+        lambda L: L.ones(3)[L.newaxis].shape,
+        lambda L: [L.backends.mps.is_available(), L.backends.cuda.is_built(), L.version.cuda, L.version.hip],
+        lambda L: L.are_deterministic_algorithms_enabled(),
+        lambda L: L.use_deterministic_algorithms("yes"),
+        lambda L: L.get_float32_matmul_precision(),
+        lambda L: L.set_float32_matmul_precision("low"),
+        lambda L: L._assert(L.tensor(False), "no"),
+        lambda L: L.typename(3),
+        lambda L: L.vmap(lambda x: x * 2)(L.arange(3)),
+        lambda L: L.set_default_tensor_type("torch.LongTensor"),
+        lambda L: L.set_deterministic_debug_mode("never"),
+    ],
+)
 def test_questions_are_answered_as_pytorch_does(program):
     same(program, text="")
 
@@ -72,7 +94,9 @@ def test_fork_rng():
     assert shunt.rand(2).tolist() == expected
 
 
-@pytest.mark.parametrize("name", ["hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window"])
+@pytest.mark.parametrize(
+    "name", ["hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window"]
+)
 def test_windows(name):
     for length in (0, 1, 2, 9):
         for periodic in (True, False):
@@ -83,16 +107,35 @@ def test_windows(name):
 
 
 EQUAL = [
-    lambda L: (L.ones(3), L.ones(3) + 1e-7), lambda L: (L.tensor(1), L.tensor(1)), lambda L: (1.0, 1.0 + 1e-9), lambda L: (3, 3),
-    lambda L: ([L.ones(2), 3.0], [L.ones(2), 3.0]), lambda L: ({"a": L.ones(2)}, {"a": L.ones(2)}), lambda L: (None, None),
-    lambda L: (np.ones(2), np.ones(2)), lambda L: (L.zeros(0), L.zeros(0)), lambda L: (L.tensor(math.inf), L.tensor(math.inf)),
+    lambda L: (L.ones(3), L.ones(3) + 1e-7),
+    lambda L: (L.tensor(1), L.tensor(1)),
+    lambda L: (1.0, 1.0 + 1e-9),
+    lambda L: (3, 3),
+    lambda L: ([L.ones(2), 3.0], [L.ones(2), 3.0]),
+    lambda L: ({"a": L.ones(2)}, {"a": L.ones(2)}),
+    lambda L: (None, None),
+    lambda L: (np.ones(2), np.ones(2)),
+    lambda L: (L.zeros(0), L.zeros(0)),
+    lambda L: (L.tensor(math.inf), L.tensor(math.inf)),
 ]
 DIFFERENT = [
-    lambda L: (L.ones(3), L.tensor([1.0, 2.0, 1.5])), lambda L: (L.ones(2, 2), L.tensor([[1.0, 1.0], [4.0, 1.0]])),
-    lambda L: (L.tensor([1, 2]), L.tensor([1, 5])), lambda L: (L.ones(3), L.ones(2)), lambda L: (L.ones(3), L.ones(3, dtype=L.float64)),
-    lambda L: (1.0, 2.0), lambda L: (1, 2), lambda L: (1, 1.0), lambda L: ([1, 2], [1, 3]), lambda L: ([1], [1, 2]),
-    lambda L: ({"a": 1}, {"b": 1}), lambda L: ({"a": [L.ones(1)]}, {"a": [L.zeros(1)]}), lambda L: (None, 1), lambda L: ("a", "a"),
-    lambda L: (L.tensor(math.nan), L.tensor(math.nan)), lambda L: (L.tensor(1.0), L.tensor(3.0)), lambda L: (L.ones(1), 1.0),
+    lambda L: (L.ones(3), L.tensor([1.0, 2.0, 1.5])),
+    lambda L: (L.ones(2, 2), L.tensor([[1.0, 1.0], [4.0, 1.0]])),
+    lambda L: (L.tensor([1, 2]), L.tensor([1, 5])),
+    lambda L: (L.ones(3), L.ones(2)),
+    lambda L: (L.ones(3), L.ones(3, dtype=L.float64)),
+    lambda L: (1.0, 2.0),
+    lambda L: (1, 2),
+    lambda L: (1, 1.0),
+    lambda L: ([1, 2], [1, 3]),
+    lambda L: ([1], [1, 2]),
+    lambda L: ({"a": 1}, {"b": 1}),
+    lambda L: ({"a": [L.ones(1)]}, {"a": [L.zeros(1)]}),
+    lambda L: (None, 1),
+    lambda L: ("a", "a"),
+    lambda L: (L.tensor(math.nan), L.tensor(math.nan)),
+    lambda L: (L.tensor(1.0), L.tensor(3.0)),
+    lambda L: (L.ones(1), 1.0),
     lambda L: (L.tensor([True]), L.tensor([False])),
 ]
 
@@ -133,7 +176,9 @@ def test_make_tensor():
     x = shunt.testing.make_tensor((50,), dtype=shunt.float64, device="cpu", low=2, high=3, requires_grad=True)
     assert x.requires_grad and bool(((x >= 2) & (x <= 3)).all())
     assert not shunt.testing.make_tensor((4, 4), dtype=shunt.float32, device="cpu", noncontiguous=True).is_contiguous()
-    assert bool((shunt.testing.make_tensor(100, dtype=shunt.int64, device="cpu", low=0, high=2, exclude_zero=True) == 1).all())
+    assert bool(
+        (shunt.testing.make_tensor(100, dtype=shunt.int64, device="cpu", low=0, high=2, exclude_zero=True) == 1).all()
+    )
     same(lambda L: L.testing.make_tensor(2, dtype=L.int64, device="cpu", requires_grad=True), text="requires_grad")
     same(lambda L: L.testing.make_tensor(2, dtype=L.float32, device="cpu", low=3, high=1), text="low")
 
@@ -159,10 +204,19 @@ def test_grad_scaler_trains_as_pytorchs():
 
 @pytest.mark.filterwarnings("ignore")
 def test_grad_scaler_without_cuda_does_nothing():
-    for make in (lambda L: L.amp.GradScaler(), lambda L: L.cuda.amp.GradScaler(), lambda L: L.amp.GradScaler("cpu", enabled=False)):
+    for make in (
+        lambda L: L.amp.GradScaler(),
+        lambda L: L.cuda.amp.GradScaler(),
+        lambda L: L.amp.GradScaler("cpu", enabled=False),
+    ):
         for library in (torch, shunt):
             scaler, loss = make(library), library.ones(1)
-            assert not scaler.is_enabled() and scaler.scale(loss) is loss and scaler.get_scale() == 1.0 and scaler.state_dict() == {}
+            assert (
+                not scaler.is_enabled()
+                and scaler.scale(loss) is loss
+                and scaler.get_scale() == 1.0
+                and scaler.state_dict() == {}
+            )
             scaler.update()
 
 

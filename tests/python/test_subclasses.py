@@ -270,3 +270,64 @@ def test_wrappers_end():
     gc.collect()
     assert gone() is None
     assert dead() is None or dead().cycle is dead()
+
+
+class Counted(shunt.Tensor):
+    """A tensor that counts its operators, and leaves them to Tensor's handler."""
+
+    calls = 0
+
+    @staticmethod
+    def __new__(cls, data):
+        return shunt.Tensor._make_subclass(cls, data)
+
+    __torch_function__ = shunt._C._disabled_torch_function_impl
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        Counted.calls += 1
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+
+def test_a_handler_calls_the_base_classs():
+    x = Counted(shunt.tensor([1.0, 2.0]))
+    before = Counted.calls
+    y = x + x
+    assert type(y) is shunt.Tensor and y.tolist() == [2.0, 4.0] and Counted.calls == before + 1
+
+
+def test_dispatch_to_classes_is_switched_off():
+    x = Counted(shunt.tensor([1.0, 2.0]))
+    before = Counted.calls
+    guard = shunt._C._DisableTorchDispatch()
+    y = x + x
+    del guard
+    assert y.tolist() == [2.0, 4.0] and Counted.calls == before
+    with shunt._C._DisableTorchDispatch():
+        assert (x * 3).tolist() == [3.0, 6.0] and Counted.calls == before
+    x + x
+    assert Counted.calls == before + 1
+
+
+def test_a_reentrant_handler_records_gradients():
+    class Inside(shunt.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            return shunt.Tensor._make_subclass(cls, inner.detach())
+
+        def __init__(self, inner):
+            self.inner = inner
+
+        __torch_function__ = shunt._C._disabled_torch_function_impl
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            from shunt.overrides import enable_reentrant_dispatch
+            with enable_reentrant_dispatch():
+                return Inside(func(*tree_map_only(Inside, lambda x: x.inner, args), **(kwargs or {})))
+
+    x = shunt.tensor([1.0, 2.0], requires_grad=True)
+    y = Inside(x) * 3
+    assert not y.requires_grad and y.inner.requires_grad
+    y.inner.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]

@@ -48,18 +48,20 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     if replacement:
         drawn = _by_sums(weights, num_samples, generator)
     else:
-        # The smallest of exponential draws with these rates; their order is a sample without replacement (Efraimidis and
-        # Spirakis 2006). 1 - u is never 0.
+        # The smallest of exponential draws with these rates; their order is a sample without replacement (Efraimidis
+        # and Spirakis 2006). 1 - u is never 0.
         waits = -ops.log(1 - _uniform(weights, generator)) / weights
         if categories > num_samples > 1 and bool(((weights > 0).sum(-1) < num_samples).any()):
-            raise RuntimeError("invalid multinomial distribution (with replacement=False, not enough non-negative "
-                               "category to sample)")
+            raise RuntimeError(
+                "invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)"
+            )
         drawn = waits.argmin(-1, keepdim=True) if num_samples == 1 else waits.topk(num_samples, -1, False)[1]
     return into(out, drawn)
 
 
 def _by_sums(weights, num_samples, generator):
     from shunt._composites.statistics import searchsorted
+
     sums = weights.to(_C.float64).cumsum(-1)
     total = sums[..., -1:]
     u = ops.rand((*weights.shape[:-1], num_samples), dtype=_C.float64, generator=generator)
@@ -172,10 +174,12 @@ def poisson(input, generator=None):
 def binomial(count, prob, generator=None):
     """How many of `count` trials succeed, each with probability `prob`; of their common shape, and prob's dtype."""
     from shunt._composites.shapes import broadcast_tensors
+
     check_tensors("binomial", count=count, prob=prob)
     if count.dtype is not prob.dtype or not count.is_floating_point():
-        raise ValueError("binomial(): count and prob have to be of one floating-point dtype, got "
-                         f"{count.dtype} and {prob.dtype}")
+        raise ValueError(
+            f"binomial(): count and prob have to be of one floating-point dtype, got {count.dtype} and {prob.dtype}"
+        )
     dtype = prob.dtype
     count, prob = broadcast_tensors(count.detach().to(_C.float64), prob.detach().to(_C.float64))
     count = count.floor()

@@ -1,12 +1,15 @@
 """Different values and how often they come."""
 
-from collections import namedtuple
+import functools
 
 from shunt import _C
 from shunt._composites._common import into, method, ops, wrapped
+from shunt._composites.reductions import _named, mode_result
 
-_mode = namedtuple("mode", ("values", "indices"))
-_histogram = namedtuple("histogram", ("hist", "bin_edges"))
+
+@functools.cache
+def _histogram_result():
+    return _named("histogram", "hist", "bin_edges")
 
 
 def _answers(values, inverse, counts, return_inverse, return_counts):
@@ -15,7 +18,8 @@ def _answers(values, inverse, counts, return_inverse, return_counts):
 
 
 def _runs(differs, n):
-    """(whether an element begins a run, the number of its run) for whether each but the first differs from the one before."""
+    """(whether an element begins a run, the number of its run) for whether each but the first differs from the one
+    before."""
     first = ops.ones((min(n, 1),), dtype=_C.bool)
     begins = ops.cat([first, differs], 0)
     return begins, begins.cumsum(0) - 1
@@ -48,7 +52,9 @@ def _unique_slices(input, dim, consecutive, return_inverse, return_counts):
     moved = input.movedim(d, 0)
     n = moved.size(0)
     if moved.numel() == 0 and n > 0:
-        raise RuntimeError(f"There are 0 sized dimensions, and they aren't selected by `dim`={dim}, so unique cannot be applied")
+        raise RuntimeError(
+            f"There are 0 sized dimensions, and they aren't selected by `dim`={dim}, so unique cannot be applied"
+        )
     rows = moved.reshape((n, -1)) if n else moved.reshape((0, 1))
     order = ops.arange(n)
     if not consecutive:
@@ -69,7 +75,8 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 
     Args:
         sorted: False allows another order; it is the same here.
-        return_inverse: returns for each element the place of its value, too: of the input's shape, or (input.size(dim),).
+        return_inverse: returns for each element the place of its value, too: of the input's shape, or
+            (input.size(dim),).
         return_counts: returns how often each value comes, too.
     """
     if dim is None:
@@ -87,7 +94,8 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
 
 @method
 def mode(input, dim=-1, keepdim=False, *, out=None):
-    """(values, indices): the most frequent value along a dimension, the smallest of several, and the place where it comes last."""
+    """(values, indices): the most frequent value along a dimension, the smallest of several, and the place where it
+    comes last."""
     d = wrapped(dim, input.dim())
     if input.dim() == 0:
         values, places = input.clone(), ops.zeros((), dtype=_C.int64)
@@ -106,13 +114,14 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
         if not keepdim:
             values, places = values.squeeze(d), places.squeeze(d)
     if out is None:
-        return _mode(values, places)
-    return _mode(into(out[0], values), into(out[1], places))
+        return mode_result(values, places)
+    return mode_result(into(out[0], values), into(out[1], places))
 
 
 @method
 def histc(input, bins=100, min=0, max=0, *, out=None):
-    """How many elements lie in each of `bins` parts of one width between `min` and `max`; in the input's dtype, (bins,).
+    """How many elements lie in each of `bins` parts of one width between `min` and `max`; in the input's dtype,
+    (bins,).
 
     Args:
         min, max: the bounds; of equal ones the least and the largest element are taken. What is beyond isn't counted.
@@ -147,7 +156,13 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     """
     x = input.detach().reshape((-1,))
     if isinstance(bins, int):
-        low, high = (float(r) for r in range) if range is not None else (float(x.min()), float(x.max())) if x.numel() else (0.0, 1.0)
+        low, high = (
+            (float(r) for r in range)
+            if range is not None
+            else (float(x.min()), float(x.max()))
+            if x.numel()
+            else (0.0, 1.0)
+        )
         if low == high:
             low, high = low - 0.5, high + 0.5
         edges = ops.linspace(low, high, bins + 1, dtype=input.dtype)
@@ -155,6 +170,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
         edges = bins
     count = edges.size(0) - 1
     from shunt._composites.statistics import searchsorted
+
     place = searchsorted(edges, x, right=True) - 1
     place = ops.where(x == edges[-1], count - 1, place)
     inside = (place >= 0) & (place < count) & (x == x)
@@ -163,5 +179,5 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     if density:
         hist = hist / hist.sum() / (edges[1:] - edges[:-1])
     if out is None:
-        return _histogram(hist, edges)
-    return _histogram(into(out[0], hist), into(out[1], edges))
+        return _histogram_result()(hist, edges)
+    return _histogram_result()(into(out[0], hist), into(out[1], edges))

@@ -8,7 +8,8 @@ from shunt._composites._common import cast_into, into, method, ops, wrapped
 
 @method
 def fill_diagonal_(input, fill_value, wrap=False):
-    """Writes a number to the elements whose indices are all equal. With `wrap` the diagonal of a tall matrix begins again below."""
+    """Writes a number to the elements whose indices are all equal. With `wrap` the diagonal of a tall matrix begins
+    again below."""
     if input.dim() < 2:
         raise RuntimeError("dimensions must larger than 1")
     if input.dim() > 2 and any(n != input.size(0) for n in input.shape):
@@ -32,6 +33,7 @@ def _with_values(input, values):
 
 def _no_grad():
     from shunt.autograd import no_grad
+
     return no_grad()
 
 
@@ -73,7 +75,9 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     d = wrapped(dim, input.dim())
-    places = index.reshape((-1,) + (1,) * (source.dim() - 1 - d)).expand(source.shape) if source.dim() else index.reshape(())
+    places = (
+        index.reshape((-1,) + (1,) * (source.dim() - 1 - d)).expand(source.shape) if source.dim() else index.reshape(())
+    )
     return into(out, input.scatter_reduce(d, places, source, reduce, include_self=include_self))
 
 
@@ -83,13 +87,19 @@ def index_reduce_(input, dim, index, source, reduce, *, include_self=True):
     return input.copy_(index_reduce(input, dim, index, source, reduce, include_self=include_self))
 
 
-def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """A tensor with elements of any value, whose dimensions lie in memory in the order of physical_layout, the outermost first."""
+def empty_permuted(
+    size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
+    """A tensor with elements of any value, whose dimensions lie in memory in the order of physical_layout, the
+    outermost first."""
     size, order = tuple(size), tuple(physical_layout)
     if sorted(order) != list(_range(len(size))):
-        raise RuntimeError(f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {len(size)} "
-                           f"is not equal to len(physical_layout) = {len(order)}" if len(order) != len(size) else
-                           f"empty_permuted(): physical_layout has to name each dimension once, got {order}")
+        raise RuntimeError(
+            f"Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}"
+            if len(order) != len(size)
+            else f"empty_permuted(): physical_layout has to name each dimension once, got {order}"
+        )
     result = ops.empty([size[d] for d in order], dtype=dtype, device=device)
     return result.permute([order.index(d) for d in _range(len(size))]).requires_grad_(requires_grad)
 
@@ -123,7 +133,10 @@ def vander(x, N=None, increasing=False):
 def chain_matmul(*matrices, out=None):
     """The product of matrices; linalg.multi_dot() of a list."""
     from shunt.linalg import multi_dot
-    matrices = list(matrices[0]) if len(matrices) == 1 and not isinstance(matrices[0], _C.TensorBase) else list(matrices)
+
+    matrices = (
+        list(matrices[0]) if len(matrices) == 1 and not isinstance(matrices[0], _C.TensorBase) else list(matrices)
+    )
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices, out=out)
 
 
@@ -174,8 +187,10 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     spacing = 1 if spacing is None else spacing
     spacings = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if len(spacings) != len(dims):
-        raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to {len(dims)}, "
-                           f"but got a list of length {len(spacings)}")
+        raise RuntimeError(
+            f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to {len(dims)}, "
+            f"but got a list of length {len(spacings)}"
+        )
     x = input if input.is_floating_point() else input.to(_C.get_default_dtype())
     return tuple(_derivative(x, d, s, edge_order) for d, s in zip(dims, spacings))
 
@@ -183,6 +198,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
 def _of_linalg(name, function, doc):
     def call(input, *args, **kwargs):
         from shunt import linalg
+
         return getattr(linalg, function)(input, *args, **kwargs)
 
     call.__name__ = call.__qualname__ = name
@@ -194,10 +210,12 @@ inverse = _of_linalg("inverse", "inv", "The inverses of matrices: linalg.inv()."
 det = _of_linalg("det", "det", "The determinants of matrices: linalg.det().")
 slogdet = _of_linalg("slogdet", "slogdet", "(sign, logabsdet) of the determinants of matrices: linalg.slogdet().")
 
+
 @method
 def cholesky(input, upper=False, *, out=None):
     """The Cholesky factors of matrices: linalg.cholesky()."""
     from shunt import linalg
+
     return cast_into(out, linalg.cholesky(input, upper=upper))
 
 
@@ -215,6 +233,7 @@ def logdet(input):
 def cholesky_solve(input, L, upper=False, *, out=None):
     """X with A @ X = input, for the Cholesky factor L of A."""
     from shunt.linalg import solve_triangular
+
     lower = L.mT if upper else L
     result = solve_triangular(lower.mT, solve_triangular(lower, input, upper=False), upper=True)
     return _by_columns(result) if out is None else cast_into(out, result)
@@ -222,13 +241,15 @@ def cholesky_solve(input, L, upper=False, *, out=None):
 
 def _by_columns(result):
     from shunt._linear_solvers import by_columns
+
     return by_columns(result, None)
 
 
 @method
 def erfinv(input, *, out=None):
-    """The number whose erf() is the element: special.erfinv()."""
-    from shunt.special import erfinv as inverse_of_erf
+    """The number whose erf() is the element; infinite at -1 and 1, and NaN beyond."""
+    from shunt._inverses import erfinv as inverse_of_erf
+
     return inverse_of_erf(input, out=out)
 
 
@@ -242,6 +263,7 @@ def erfinv_(input):
 def storage(input):
     """The memory with the tensor's dtype, a TypedStorage. Prefer untyped_storage()."""
     from shunt._typed_storage import TypedStorage
+
     return TypedStorage(input)
 
 
@@ -249,4 +271,5 @@ def storage(input):
 def hardshrink(input, lambd=0.5):
     """The elements whose absolute value is above `lambd`, and 0 for others: nn.functional.hardshrink()."""
     from shunt.nn.functional import hardshrink as shrunk
+
     return shrunk(input, lambd)

@@ -11,22 +11,33 @@ __all__ = ["GradScaler"]
 
 
 class GradScaler:
-    """Keeps gradients of a lower precision from vanishing: the loss is times a scale, by which gradients are divided before the
-    optimizer's step. A step whose gradients are infinite or NaN is left out, and the scale made smaller.
+    """Keeps gradients of a lower precision from vanishing: the loss is times a scale, by which gradients are divided
+    before the optimizer's step. A step whose gradients are infinite or NaN is left out, and the scale made smaller.
 
     Args:
         device: "cuda" (switched off, with a warning, where there is none) or "cpu".
         init_scale: the first scale.
-        growth_factor, backoff_factor: what the scale is times after growth_interval good steps in a row, and after a bad one.
-        enabled: False makes scale() return the loss as it is, and step() call the optimizer's.
+        growth_factor, backoff_factor: what the scale is times after growth_interval good steps in a row, and after a
+        bad one. enabled: False makes scale() return the loss as it is, and step() call the optimizer's.
     """
 
-    def __init__(self, device="cuda", init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
+    def __init__(
+        self,
+        device="cuda",
+        init_scale=2.0**16,
+        growth_factor=2.0,
+        backoff_factor=0.5,
+        growth_interval=2000,
+        enabled=True,
+    ):
         self._device, self._enabled = device, enabled
         if enabled and device == "cuda":
             from shunt import cuda
+
             if not cuda.is_available():
-                warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+                warnings.warn(
+                    "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2
+                )
                 self._enabled = False
         if self._enabled:
             if growth_factor <= 1.0:
@@ -34,8 +45,13 @@ class GradScaler:
             if backoff_factor >= 1.0:
                 raise AssertionError("The backoff factor must be < 1.0.")
         self._scale, self._growth_tracker = float(init_scale), 0
-        self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
-        self._found = defaultdict(dict)  # by id of the optimizer: whether gradients were infinite, and what has been done
+        self._growth_factor, self._backoff_factor, self._growth_interval = (
+            growth_factor,
+            backoff_factor,
+            growth_interval,
+        )
+        # By id of the optimizer: whether gradients were infinite, and what has been done.
+        self._found = defaultdict(dict)
 
     def scale(self, outputs):
         """The loss, or a nest of lists and tuples of losses, times the scale."""
@@ -135,15 +151,22 @@ class GradScaler:
         """What load_state_dict() takes; empty where it is switched off."""
         if not self._enabled:
             return {}
-        return {"scale": self.get_scale(), "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
-                "growth_interval": self._growth_interval, "_growth_tracker": self._growth_tracker}
+        return {
+            "scale": self.get_scale(),
+            "growth_factor": self._growth_factor,
+            "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval,
+            "_growth_tracker": self._growth_tracker,
+        }
 
     def load_state_dict(self, state_dict):
         """Goes on from a state_dict()."""
         if not self._enabled:
             return
         if not state_dict:
-            raise RuntimeError("The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler.")
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
+            )
         self._scale, self._growth_tracker = float(state_dict["scale"]), state_dict["_growth_tracker"]
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]

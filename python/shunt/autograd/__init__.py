@@ -11,7 +11,7 @@ __all__ = ["Function", "NestedIOFunction", "backward", "detect_anomaly", "enable
            "set_grad_enabled"]
 
 # What few programs need, and takes as long to import as the rest: modules, and names with their modules.
-_MODULES = frozenset(("anomaly_mode", "functional", "graph"))
+_MODULES = frozenset(("anomaly_mode", "functional", "graph", "profiler"))
 _NAMES = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode"}
 
 TYPE_CHECKING = False

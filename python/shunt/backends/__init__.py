@@ -1,5 +1,5 @@
-"""What programs ask of PyTorch's libraries, and set for them. Shunt has none of them: is_available() is False, and settings
-are kept and change nothing."""
+"""What programs ask of PyTorch's libraries, and set for them. Shunt has none of them: is_available() is False, and
+settings are kept and change nothing."""
 
 from shunt.backends import cuda, cudnn, mkl, mkldnn, mps, openmp
 

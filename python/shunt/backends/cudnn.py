@@ -20,10 +20,17 @@ def version():
 
 
 @contextlib.contextmanager
-def flags(enabled=False, benchmark=False, benchmark_limit=10, deterministic=False, allow_tf32=True, fp32_precision="none"):
+def flags(
+    enabled=False, benchmark=False, benchmark_limit=10, deterministic=False, allow_tf32=True, fp32_precision="none"
+):
     """Sets them for a block."""
-    given = {"enabled": enabled, "benchmark": benchmark, "benchmark_limit": benchmark_limit, "deterministic": deterministic,
-             "allow_tf32": allow_tf32}
+    given = {
+        "enabled": enabled,
+        "benchmark": benchmark,
+        "benchmark_limit": benchmark_limit,
+        "deterministic": deterministic,
+        "allow_tf32": allow_tf32,
+    }
     before = {name: globals()[name] for name in given}
     globals().update(given)
     try:

@@ -7,8 +7,15 @@ import time
 import traceback
 from multiprocessing import connection
 
-__all__ = ["ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext", "spawn",
-           "start_processes"]
+__all__ = [
+    "ProcessContext",
+    "ProcessException",
+    "ProcessExitedException",
+    "ProcessRaisedException",
+    "SpawnContext",
+    "spawn",
+    "start_processes",
+]
 
 
 class ProcessException(Exception):
@@ -59,8 +66,9 @@ class ProcessContext:
         return [process.pid for process in self.processes]
 
     def join(self, timeout=None, grace_period=None):
-        """True when all processes have ended, False where some go on after `timeout` seconds. Where one has failed, the others are
-        ended, after grace_period seconds by force, and ProcessRaisedException or ProcessExitedException is raised."""
+        """True when all processes have ended, False where some go on after `timeout` seconds. Where one has failed,
+        the others are ended, after grace_period seconds by force, and ProcessRaisedException or
+        ProcessExitedException is raised."""
         if not self.sentinels:
             return True
         failed = None
@@ -92,7 +100,9 @@ class ProcessContext:
         except EOFError:
             text = None
         if text is not None:
-            raise ProcessRaisedException(f"\n\n-- Process {i} terminated with the following error:\n{text}", i, process.pid)
+            raise ProcessRaisedException(
+                f"\n\n-- Process {i} terminated with the following error:\n{text}", i, process.pid
+            )
         code = process.exitcode
         if code < 0:
             name = signal.Signals(-code).name
@@ -123,6 +133,7 @@ def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method
 
 
 def spawn(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
-    """Runs fn(i, *args) in nprocs new processes, i from 0, and waits for them unless `join` is False, where it returns a
-    ProcessContext. Where one fails, the others are ended, and ProcessRaisedException or ProcessExitedException is raised."""
+    """Runs fn(i, *args) in nprocs new processes, i from 0, and waits for them unless `join` is False, where it
+    returns a ProcessContext. Where one fails, the others are ended, and ProcessRaisedException or
+    ProcessExitedException is raised."""
     return start_processes(fn, args, nprocs, join, daemon, start_method)

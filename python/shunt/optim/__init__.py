@@ -6,5 +6,21 @@ from shunt.optim._rules import SGD, Adadelta, Adagrad, Adam, AdamW, RMSprop
 from shunt.optim.lbfgs import LBFGS
 from shunt.optim.optimizer import Optimizer
 
-__all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD",
-           "lr_scheduler", "swa_utils"]
+__all__ = [
+    "ASGD",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "LBFGS",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SGD",
+    "lr_scheduler",
+    "swa_utils",
+]

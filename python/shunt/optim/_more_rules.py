@@ -46,12 +46,37 @@ def _check(lr, betas=None, eps=None, weight_decay=None, **more):
 class NAdam(Optimizer):
     """Adam with Nesterov's momentum (Dozat 2016)."""
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3, decoupled_weight_decay=False, *,
-                 foreach=None, maximize=False, capturable=False, differentiable=False):
+    def __init__(
+        self,
+        params,
+        lr=2e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        momentum_decay=4e-3,
+        decoupled_weight_decay=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+    ):
         _check(lr, betas, eps, weight_decay, **{"momentum_decay value": (momentum_decay, 0)})
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
-                                  "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
-                                  "capturable": capturable, "differentiable": differentiable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "momentum_decay": momentum_decay,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+            },
+        )
 
     def _update(self, params, grads, states, group):
         (beta1, beta2), lr = group["betas"], float(group["lr"])
@@ -73,12 +98,35 @@ class NAdam(Optimizer):
 class RAdam(Optimizer):
     """Adam whose first steps, of an uncertain size, are those of a running mean (Liu and others 2019)."""
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *, foreach=None,
-                 maximize=False, capturable=False, differentiable=False):
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        decoupled_weight_decay=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+    ):
         _check(lr, betas, eps, weight_decay)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-                                  "foreach": foreach, "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay,
-                                  "differentiable": differentiable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "differentiable": differentiable,
+            },
+        )
 
     def _update(self, params, grads, states, group):
         (beta1, beta2), lr = group["betas"], float(group["lr"])
@@ -102,12 +150,34 @@ class RAdam(Optimizer):
 class Adamax(Optimizer):
     """Adam with the largest gradient in the place of the mean square (Kingma and Ba 2014)."""
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
-                 differentiable=False, capturable=False):
+    def __init__(
+        self,
+        params,
+        lr=2e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        foreach=None,
+        *,
+        maximize=False,
+        differentiable=False,
+        capturable=False,
+    ):
         _check_tensor_rate(lr, foreach, capturable)
         _check(lr, betas, eps, weight_decay)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
-                                  "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
     def _update(self, params, grads, states, group):
         (beta1, beta2), lr = group["betas"], float(group["lr"])
@@ -124,12 +194,35 @@ class Adamax(Optimizer):
 class ASGD(Optimizer):
     """Stochastic gradient descent whose weights are averaged, in state["ax"] (Polyak and Juditsky 1992)."""
 
-    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False,
-                 differentiable=False, capturable=False):
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lambd=1e-4,
+        alpha=0.75,
+        t0=1e6,
+        weight_decay=0,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+        capturable=False,
+    ):
         _check_tensor_rate(lr, foreach, capturable)
         _check(lr, weight_decay=weight_decay)
-        super().__init__(params, {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
-                                  "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lambd": lambd,
+                "alpha": alpha,
+                "t0": t0,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
     def _update(self, params, grads, states, group):
         lr, lambd = float(group["lr"]), group["lambd"]
@@ -148,16 +241,37 @@ class ASGD(Optimizer):
 
 
 class Rprop(Optimizer):
-    """Steps whose size grows where a gradient keeps its sign, and shrinks where it changes (Riedmiller and Braun 1993)."""
+    """Steps whose size grows where a gradient keeps its sign, and shrinks where it changes (Riedmiller and Braun
+    1993)."""
 
-    def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False, foreach=None, maximize=False,
-                 differentiable=False):
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        etas=(0.5, 1.2),
+        step_sizes=(1e-6, 50),
+        *,
+        capturable=False,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+    ):
         _check_tensor_rate(lr, foreach, capturable)
         _check(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
-                                  "differentiable": differentiable, "capturable": capturable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "etas": etas,
+                "step_sizes": step_sizes,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
     def _update(self, params, grads, states, group):
         (shrink, grow), (least, most) = group["etas"], group["step_sizes"]
@@ -178,7 +292,18 @@ class Rprop(Optimizer):
 class Adafactor(Optimizer):
     """Adam whose mean squares of a matrix are kept by rows and columns alone (Shazeer and Stern 2018)."""
 
-    def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0, *, foreach=None, maximize=False):
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        beta2_decay=-0.8,
+        eps=(None, 1e-3),
+        d=1.0,
+        weight_decay=0.0,
+        *,
+        foreach=None,
+        maximize=False,
+    ):
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         if not 0.0 <= float(lr):
@@ -193,8 +318,18 @@ class Adafactor(Optimizer):
             raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
         if not 0.0 <= weight_decay:
             raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
-        super().__init__(params, {"lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay,
-                                  "foreach": foreach, "maximize": maximize})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "beta2_decay": beta2_decay,
+                "eps": eps,
+                "d": d,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+            },
+        )
 
     def _update(self, params, grads, states, group):
         lr = float(group["lr"])
@@ -205,7 +340,12 @@ class Adafactor(Optimizer):
             size = max(group["eps"][1], float(p.norm(2)) / math.sqrt(p.numel())) * min(lr, 1 / math.sqrt(step))
             if group["weight_decay"] != 0:
                 p.mul_(1 - lr * group["weight_decay"])
-            update = self._mean_square(grad, state, step ** group["beta2_decay"], eps).clamp_(min=eps * eps).rsqrt_().mul_(grad)
+            update = (
+                self._mean_square(grad, state, step ** group["beta2_decay"], eps)
+                .clamp_(min=eps * eps)
+                .rsqrt_()
+                .mul_(grad)
+            )
             too_large = max(1.0, float(update.norm(2)) / (math.sqrt(update.numel()) * group["d"]))
             p.add_(update, alpha=-size / too_large)
 

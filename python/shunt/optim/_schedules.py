@@ -41,8 +41,8 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """From the first rate to eta_min along half a cosine, again and again: in T_0 epochs first, then each time in T_mult times
-    as many (Loshchilov and Hutter 2016)."""
+    """From the first rate to eta_min along half a cosine, again and again: in T_0 epochs first, then each time in
+    T_mult times as many (Loshchilov and Hutter 2016)."""
 
     def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
         if T_0 <= 0 or not isinstance(T_0, int):
@@ -83,8 +83,10 @@ def _for_groups(name, value, optimizer):
     if not isinstance(value, (list, tuple)):
         return [value] * len(optimizer.param_groups)
     if len(value) != len(optimizer.param_groups):
-        raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups "
-                         f"has {len(optimizer.param_groups)}.")
+        raise ValueError(
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups "
+            f"has {len(optimizer.param_groups)}."
+        )
     return value
 
 
@@ -109,12 +111,26 @@ class CyclicLR(_WithMomentum):
     Args:
         mode: "triangular"; "triangular2", where each cycle has half the height; "exp_range", where heights are times
             gamma ** step.
-        scale_fn, scale_mode: a function of the number of the "cycle", or of "iterations", that heights are times instead.
-        cycle_momentum, base_momentum, max_momentum: whether the momentum goes the other way.
+        scale_fn, scale_mode: a function of the number of the "cycle", or of "iterations", that heights are times
+        instead. cycle_momentum, base_momentum, max_momentum: whether the momentum goes the other way.
     """
 
-    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0, scale_fn=None,
-                 scale_mode="cycle", cycle_momentum=True, base_momentum=0.8, max_momentum=0.9, last_epoch=-1):
+    def __init__(
+        self,
+        optimizer,
+        base_lr,
+        max_lr,
+        step_size_up=2000,
+        step_size_down=None,
+        mode="triangular",
+        gamma=1.0,
+        scale_fn=None,
+        scale_mode="cycle",
+        cycle_momentum=True,
+        base_momentum=0.8,
+        max_momentum=0.9,
+        last_epoch=-1,
+    ):
         base_lrs = _for_groups("base_lr", base_lr, optimizer)
         if last_epoch == -1:
             for group, lr in zip(optimizer.param_groups, base_lrs):
@@ -142,7 +158,11 @@ class CyclicLR(_WithMomentum):
         """What heights are times."""
         if self._custom is not None:
             return self._custom(x)
-        return {"triangular": lambda: 1.0, "triangular2": lambda: 1 / 2.0 ** (x - 1), "exp_range": lambda: self.gamma**x}[self.mode]()
+        return {
+            "triangular": lambda: 1.0,
+            "triangular2": lambda: 1 / 2.0 ** (x - 1),
+            "exp_range": lambda: self.gamma**x,
+        }[self.mode]()
 
     def get_lr(self):
         cycle = math.floor(1 + self.last_epoch / self.total_size)
@@ -159,7 +179,8 @@ class CyclicLR(_WithMomentum):
 
 
 class OneCycleLR(_WithMomentum):
-    """One rise from max_lr / div_factor to max_lr, and a fall to that first rate / final_div_factor (Smith and Topin 2018).
+    """One rise from max_lr / div_factor to max_lr, and a fall to that first rate / final_div_factor (Smith and Topin
+    2018).
 
     Args:
         total_steps: how many steps there are; or `epochs` times `steps_per_epoch`.
@@ -169,9 +190,23 @@ class OneCycleLR(_WithMomentum):
         three_phase: whether the fall is as long as the rise, with a third part after it.
     """
 
-    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3, anneal_strategy="cos",
-                 cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0, final_div_factor=1e4, three_phase=False,
-                 last_epoch=-1):
+    def __init__(
+        self,
+        optimizer,
+        max_lr,
+        total_steps=None,
+        epochs=None,
+        steps_per_epoch=None,
+        pct_start=0.3,
+        anneal_strategy="cos",
+        cycle_momentum=True,
+        base_momentum=0.85,
+        max_momentum=0.95,
+        div_factor=25.0,
+        final_div_factor=1e4,
+        three_phase=False,
+        last_epoch=-1,
+    ):
         self.total_steps = self._total(total_steps, epochs, steps_per_epoch)
         if not 0 <= pct_start <= 1 or not isinstance(pct_start, float):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
@@ -179,9 +214,15 @@ class OneCycleLR(_WithMomentum):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
         self._anneal_func_type, self.cycle_momentum = anneal_strategy, cycle_momentum
         n = self.total_steps
-        rise, fall = ("initial_lr", "max_lr", "max_momentum", "base_momentum"), ("max_lr", "min_lr", "base_momentum", "max_momentum")
+        rise, fall = (
+            ("initial_lr", "max_lr", "max_momentum", "base_momentum"),
+            ("max_lr", "min_lr", "base_momentum", "max_momentum"),
+        )
         if three_phase:
-            middle, last = ("max_lr", "initial_lr", "base_momentum", "max_momentum"), ("initial_lr", "min_lr", "max_momentum", "max_momentum")
+            middle, last = (
+                ("max_lr", "initial_lr", "base_momentum", "max_momentum"),
+                ("initial_lr", "min_lr", "max_momentum", "max_momentum"),
+            )
             self._schedule_phases = [(pct_start * n - 1, *rise), (2 * pct_start * n - 2, *middle), (n - 1, *last)]
         else:
             self._schedule_phases = [(pct_start * n - 1, *rise), (n - 1, *fall)]
@@ -192,8 +233,11 @@ class OneCycleLR(_WithMomentum):
         if cycle_momentum:
             self._check_momentum(optimizer)
             if last_epoch == -1:
-                for group, most, least in zip(optimizer.param_groups, _for_groups("max_momentum", max_momentum, optimizer),
-                                              _for_groups("base_momentum", base_momentum, optimizer)):
+                for group, most, least in zip(
+                    optimizer.param_groups,
+                    _for_groups("max_momentum", max_momentum, optimizer),
+                    _for_groups("base_momentum", base_momentum, optimizer),
+                ):
                     self._set_momentum(group, most)
                     group["max_momentum"], group["base_momentum"] = most, least
         super().__init__(optimizer, last_epoch)
@@ -238,12 +282,16 @@ def _check_schedulers(name, schedulers, optimizer):
         if not hasattr(scheduler, "optimizer"):
             raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
         if isinstance(scheduler, ReduceLROnPlateau):
-            raise ValueError(f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified "
-                             f"when calling `step`, but got one at index {i} in the given schedulers sequence.")
+            raise ValueError(
+                f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
+                f"specified when calling `step`, but got one at index {i} in the given schedulers sequence."
+            )
         if scheduler.optimizer is not optimizer:
-            raise ValueError(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
-                             f"{type(scheduler).__name__} at index {i} has {scheduler.optimizer}, which is different from "
-                             f"{type(optimizer).__name__}.")
+            raise ValueError(
+                f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+                f"{type(scheduler).__name__} at index {i} has {scheduler.optimizer}, which is different from "
+                f"{type(optimizer).__name__}."
+            )
 
 
 class _OfSchedulers:
@@ -266,12 +314,16 @@ class SequentialLR(_OfSchedulers, LRScheduler):
 
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
         if len(schedulers) < 1:
-            raise ValueError(f"SequentialLR expects at least one scheduler to be chained, but got {len(schedulers)} schedulers.")
+            raise ValueError(
+                f"SequentialLR expects at least one scheduler to be chained, but got {len(schedulers)} schedulers."
+            )
         _check_schedulers("SequentialLR", schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
-            raise ValueError("Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone "
-                             f"points, but got number of schedulers {len(schedulers)} and the number of milestones to be equal to "
-                             f"{len(milestones)}")
+            raise ValueError(
+                "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
+                f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones to be equal to "
+                f"{len(milestones)}"
+            )
         self._schedulers, self._milestones = list(schedulers), list(milestones)
         self.optimizer, self.last_epoch = optimizer, last_epoch + 1
         self._begin(self._schedulers[0])
@@ -299,7 +351,9 @@ class ChainedScheduler(_OfSchedulers, LRScheduler):
 
     def __init__(self, schedulers, optimizer=None):
         if len(schedulers) < 1:
-            raise ValueError(f"ChainedScheduler expects at least one scheduler to be chained, but got {len(schedulers)} schedulers.")
+            raise ValueError(
+                f"ChainedScheduler expects at least one scheduler to be chained, but got {len(schedulers)} schedulers."
+            )
         self.optimizer = optimizer or schedulers[0].optimizer
         _check_schedulers("ChainedScheduler", schedulers, self.optimizer)
         self._schedulers = list(schedulers)

@@ -1,4 +1,5 @@
-"""LBFGS, with a line search for the strong Wolfe conditions (Nocedal and Wright, Numerical Optimization, 7.2 and 3.5)."""
+"""LBFGS, with a line search for the strong Wolfe conditions (Nocedal and Wright, Numerical Optimization, 7.2 and
+3.5)."""
 
 import math
 
@@ -45,6 +46,7 @@ def _kept_off_the_ends(t, points, stuck):
 
 def _line_search(evaluate, direction, t, start, tolerance_change, c1=1e-4, c2=0.9, most=25):
     """(point, evaluations) where the loss falls enough, and the slope is small enough; or the best that was found."""
+
     def at(t):
         loss, grad = evaluate(t)
         return _Point(t, loss, grad, float(grad.dot(direction)))
@@ -94,27 +96,45 @@ def _line_search(evaluate, direction, t, start, tolerance_change, c1=1e-4, c2=0.
 
 
 class LBFGS(Optimizer):
-    """The quasi-Newton method of Broyden, Fletcher, Goldfarb and Shanno with little memory. step() takes a closure, which it
-    calls several times.
+    """The quasi-Newton method of Broyden, Fletcher, Goldfarb and Shanno with little memory. step() takes a closure,
+    which it calls several times.
 
     Args:
         params: of one group.
         lr: the step size, or with a line search the first one that is tried.
         max_iter, max_eval: the most iterations, and calls of the closure (1.25 times as many by default), of a step.
-        tolerance_grad, tolerance_change: where a step ends: by the largest gradient, and by the change of parameters or loss.
-        history_size: how many changes are remembered.
+        tolerance_grad, tolerance_change: where a step ends: by the largest gradient, and by the change of parameters
+        or loss. history_size: how many changes are remembered.
         line_search_fn: None or "strong_wolfe".
     """
 
-    def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9, history_size=100,
-                 line_search_fn=None):
+    def __init__(
+        self,
+        params,
+        lr=1,
+        max_iter=20,
+        max_eval=None,
+        tolerance_grad=1e-7,
+        tolerance_change=1e-9,
+        history_size=100,
+        line_search_fn=None,
+    ):
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         if not 0.0 <= float(lr):
             raise ValueError(f"Invalid learning rate: {lr}")
-        super().__init__(params, {"lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-                                  "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change,
-                                  "history_size": history_size, "line_search_fn": line_search_fn})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "max_iter": max_iter,
+                "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+                "tolerance_grad": tolerance_grad,
+                "tolerance_change": tolerance_change,
+                "history_size": history_size,
+                "line_search_fn": line_search_fn,
+            },
+        )
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 
@@ -123,13 +143,15 @@ class LBFGS(Optimizer):
         return self.param_groups[0]["params"]
 
     def _gradient(self):
-        parts = [ops.zeros((p.numel(),), dtype=p.dtype) if p.grad is None else p.grad.reshape((-1,)) for p in self._params]
+        parts = [
+            ops.zeros((p.numel(),), dtype=p.dtype) if p.grad is None else p.grad.reshape((-1,)) for p in self._params
+        ]
         return ops.cat(parts, 0)
 
     def _move(self, t, direction):
         start = 0
         for p in self._params:
-            p.add_(direction[start:start + p.numel()].view(p.shape), alpha=t)
+            p.add_(direction[start : start + p.numel()].view(p.shape), alpha=t)
             start += p.numel()
 
     def _evaluate(self, closure, values, t, direction):
@@ -196,8 +218,13 @@ class LBFGS(Optimizer):
                 if group["line_search_fn"] != "strong_wolfe":
                     raise RuntimeError("only 'strong_wolfe' is supported")
                 values = [p.clone() for p in self._params]
-                point, calls = _line_search(lambda t: self._evaluate(closure, values, t, direction), direction, t,  # noqa: B023
-                                            _Point(0, loss, grad.clone(), slope), tolerance_change)
+                point, calls = _line_search(
+                    lambda t: self._evaluate(closure, values, t, direction),
+                    direction,
+                    t,  # noqa: B023
+                    _Point(0, loss, grad.clone(), slope),
+                    tolerance_change,
+                )
                 loss, grad, t = point.loss, point.grad, point.t
                 state["t"] = t
                 self._move(t, direction)
@@ -208,7 +235,11 @@ class LBFGS(Optimizer):
                     grad = self._gradient()
             evaluations += calls
             state["func_evals"] += calls
-            if (evaluations >= group["max_eval"] or float(grad.abs().max()) <= group["tolerance_grad"]
-                    or float(direction.abs().max()) * t <= tolerance_change or abs(loss - previous) < tolerance_change):
+            if (
+                evaluations >= group["max_eval"]
+                or float(grad.abs().max()) <= group["tolerance_grad"]
+                or float(direction.abs().max()) * t <= tolerance_change
+                or abs(loss - previous) < tolerance_change
+            ):
                 break
         return first_loss

@@ -9,7 +9,15 @@ from shunt.autograd import no_grad
 from shunt.nn import Module
 from shunt.optim.lr_scheduler import LRScheduler
 
-__all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn"]
+__all__ = [
+    "AveragedModel",
+    "SWALR",
+    "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+    "update_bn",
+]
 
 
 def _check_decay(decay):
@@ -29,6 +37,7 @@ def get_ema_avg_fn(decay=0.999):
 
 def get_swa_avg_fn():
     """avg_fn for AveragedModel: the mean of all."""
+
     def mean(averaged, current, num_averaged):
         return averaged + (current - averaged) / (num_averaged + 1)
 
@@ -80,6 +89,7 @@ class AveragedModel(Module):
 
     def update_parameters(self, model):
         """Takes the parameters of `model` into the averages."""
+
         def averaged(m):
             return [*m.parameters(), *(m.buffers() if self.use_buffers else ())]
 
@@ -99,7 +109,8 @@ class AveragedModel(Module):
 
 def update_bn(loader, model, device=None):
     """Computes the running means and variances of batch normalization anew, from the batches of `loader`."""
-    from shunt.nn.modules.normalization import _BatchNorm
+    from shunt.nn.modules.batchnorm import _BatchNorm
+
     layers = [m for m in model.modules() if isinstance(m, _BatchNorm)]
     if not layers:
         return
@@ -119,7 +130,8 @@ def update_bn(loader, model, device=None):
 
 
 class SWALR(LRScheduler):
-    """From the rate at the time to swa_lr in anneal_epochs epochs, along a cosine ("cos") or a line ("linear"); then constant."""
+    """From the rate at the time to swa_lr in anneal_epochs epochs, along a cosine ("cos") or a line ("linear"); then
+    constant."""
 
     def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
         if anneal_strategy not in ("cos", "linear"):
@@ -128,8 +140,10 @@ class SWALR(LRScheduler):
             raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
         rates = list(swa_lr) if isinstance(swa_lr, (list, tuple)) else [swa_lr] * len(optimizer.param_groups)
         if len(rates) != len(optimizer.param_groups):
-            raise ValueError(f"swa_lr must have the same length as optimizer.param_groups. swa_lr has {len(rates)} values, "
-                             f"param_groups has {len(optimizer.param_groups)}.")
+            raise ValueError(
+                f"swa_lr must have the same length as optimizer.param_groups. swa_lr has {len(rates)} values, "
+                f"param_groups has {len(optimizer.param_groups)}."
+            )
         for group, rate in zip(optimizer.param_groups, rates):
             group["swa_lr"] = rate
         self.anneal_epochs, self._strategy = anneal_epochs, anneal_strategy
@@ -145,5 +159,7 @@ class SWALR(LRScheduler):
             step = max(1, step)
         before, now = self._part(max(0, step - 1)), self._part(step)
         # The rate where it began, of which the one before is a mix with swa_lr.
-        return [swa if before == 1 else (lr - before * swa) / (1 - before) * (1 - now) + swa * now
-                for lr, swa in ((group["lr"], group["swa_lr"]) for group in self.optimizer.param_groups)]
+        return [
+            swa if before == 1 else (lr - before * swa) / (1 - before) * (1 - now) + swa * now
+            for lr, swa in ((group["lr"], group["swa_lr"]) for group in self.optimizer.param_groups)
+        ]

@@ -72,7 +72,10 @@ def is_allowed_class(cls):
 
 def imported(module, name):
     """What a file names, imported: for files that are trusted."""
+    import _compat_pickle
     import importlib
+    # Protocol 2 has Python 2's names for what the language brings.
+    module, name = _compat_pickle.NAME_MAPPING.get((module, name), (_compat_pickle.IMPORT_MAPPING.get(module, module), name))
     found = importlib.import_module(_shunts(module))
     for part in name.split("."):
         found = getattr(found, part)

@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from shunt import _C
 from shunt import _operators as ops
 
-_TOLERANCES = {_C.float16: (1e-3, 1e-5), _C.bfloat16: (1.6e-2, 1e-5), _C.float32: (1.3e-6, 1e-5), _C.float64: (1e-7, 1e-7)}
+_TOLERANCES = {
+    _C.float16: (1e-3, 1e-5),
+    _C.bfloat16: (1.6e-2, 1e-5),
+    _C.float32: (1.3e-6, 1e-5),
+    _C.float64: (1e-7, 1e-7),
+}
 _NUMBERS = (bool, int, float)
 
 
@@ -14,8 +19,10 @@ class _Settings:
     def __init__(self, rtol, atol, equal_nan, **checks):
         if (rtol is None) != (atol is None):
             given, missing = ("rtol", "atol") if atol is None else ("atol", "rtol")
-            raise ValueError(f"rtol and atol must both be specified or both be unspecified, but got {given}={rtol if atol is None else atol} "
-                             f"and {missing}=None")
+            raise ValueError(
+                f"rtol and atol must both be specified or both be unspecified, but got "
+                f"{given}={rtol if atol is None else atol} and {missing}=None"
+            )
         self.rtol, self.atol, self.equal_nan, self.checks = rtol, atol, equal_nan, checks
 
     def tolerances(self, *dtypes):
@@ -33,8 +40,20 @@ def _fail(where, message, given):
     raise AssertionError(message + place)
 
 
-def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=None, equal_nan=False, check_device=True, check_dtype=True,
-                 check_layout=True, check_stride=False, msg=None):
+def assert_close(
+    actual,
+    expected,
+    *,
+    allow_subclasses=True,
+    rtol=None,
+    atol=None,
+    equal_nan=False,
+    check_device=True,
+    check_dtype=True,
+    check_layout=True,
+    check_stride=False,
+    msg=None,
+):
     """AssertionError unless |actual - expected| <= atol + rtol * |expected| for all elements.
 
     Args:
@@ -45,17 +64,26 @@ def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=Non
         check_device, check_dtype, check_layout, check_stride: what else has to be equal.
         msg: the error's text, or a function that makes it of the usual one.
     """
-    settings = _Settings(rtol, atol, equal_nan, device=check_device, dtype=check_dtype, layout=check_layout, stride=check_stride)
+    settings = _Settings(
+        rtol, atol, equal_nan, device=check_device, dtype=check_dtype, layout=check_layout, stride=check_stride
+    )
     _compare(actual, expected, settings, (), msg, allow_subclasses)
 
 
 def _compare(actual, expected, settings, where, msg, allow_subclasses):
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         if actual.keys() != expected.keys():
-            missing, more = sorted(map(repr, expected.keys() - actual.keys())), sorted(map(repr, actual.keys() - expected.keys()))
-            _fail(where, "The keys of the mappings do not match:\n"
-                  f"Missing keys in the actual mapping: [{', '.join(missing)}]\n"
-                  f"Additional keys in the actual mapping: [{', '.join(more)}]", msg)
+            missing, more = (
+                sorted(map(repr, expected.keys() - actual.keys())),
+                sorted(map(repr, actual.keys() - expected.keys())),
+            )
+            _fail(
+                where,
+                "The keys of the mappings do not match:\n"
+                f"Missing keys in the actual mapping: [{', '.join(missing)}]\n"
+                f"Additional keys in the actual mapping: [{', '.join(more)}]",
+                msg,
+            )
         for key in actual:
             _compare(actual[key], expected[key], settings, (*where, key), msg, allow_subclasses)
         return
@@ -73,7 +101,12 @@ def _compare(actual, expected, settings, where, msg, allow_subclasses):
         _compare_numbers(actual, expected, settings, where, msg)
         return
     a, e = _tensor(actual), _tensor(expected)
-    if a is None or e is None or type(actual) is not type(expected) and isinstance(actual, _NUMBERS) != isinstance(expected, _NUMBERS):
+    if (
+        a is None
+        or e is None
+        or type(actual) is not type(expected)
+        and isinstance(actual, _NUMBERS) != isinstance(expected, _NUMBERS)
+    ):
         raise TypeError(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.")
     if not allow_subclasses and type(actual) is not type(expected):
         raise TypeError(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.")
@@ -89,6 +122,7 @@ def _tensor(x):
         return x
     try:
         from shunt import as_tensor
+
         return as_tensor(x)
     except (TypeError, ValueError, RuntimeError):
         return None

@@ -23,8 +23,17 @@ def _range(dtype, low, high):
     return low, high
 
 
-def make_tensor(*shape, dtype, device="cpu", low=None, high=None, requires_grad=False, noncontiguous=False, exclude_zero=False,
-                memory_format=None):
+def make_tensor(
+    *shape,
+    dtype,
+    device="cpu",
+    low=None,
+    high=None,
+    requires_grad=False,
+    noncontiguous=False,
+    exclude_zero=False,
+    memory_format=None,
+):
     """A tensor of random numbers between `low` and `high`.
 
     Args:
@@ -37,10 +46,12 @@ def make_tensor(*shape, dtype, device="cpu", low=None, high=None, requires_grad=
         shape = shape[0]
     shape = tuple(shape)
     if requires_grad and not dtype.is_floating_point:
-        raise ValueError("`requires_grad=True` is not supported for boolean and integral dtypes, but got " f"{dtype=}")
+        raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
     if noncontiguous and memory_format is not None:
-        raise ValueError("The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
-                         f"{noncontiguous=} and {memory_format=}")
+        raise ValueError(
+            "The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
+            f"{noncontiguous=} and {memory_format=}"
+        )
     low, high = _range(dtype, low, high)
     drawn = (*shape[:-1], shape[-1] * 2) if noncontiguous and math.prod(shape) > 1 else shape
     if dtype.is_floating_point:
@@ -51,6 +62,7 @@ def make_tensor(*shape, dtype, device="cpu", low=None, high=None, requires_grad=
         result = result[..., ::2]
     if exclude_zero:
         from shunt import finfo
+
         result[result == 0] = finfo(dtype).tiny if dtype.is_floating_point else 1
     if memory_format is not None:
         result = result.clone(memory_format=memory_format)

@@ -98,11 +98,12 @@ bool hasDispatch(PyTypeObject* type) {
   return false;
 }
 
-/// func(*args, **kwargs)
+/// func(*args, **kwargs) for the tensors that the classes' objects are, so that a handler can call its base's.
 PyObject* disabledImpl(PyObject*, PyObject* given) {
   PyObject *function = nullptr, *types = nullptr, *arguments = nullptr, *keywords = nullptr;
   if (!PyArg_ParseTuple(given, "OO|OO", &function, &types, &arguments, &keywords)) return nullptr;
   const Ref list = Ref::steal(arguments != nullptr ? PySequence_Tuple(arguments) : PyTuple_New(0));
+  const ExcludeDispatchKeyGuard without_classes(DispatchKey::PythonKernel);
   return list ? PyObject_Call(function, list.get(), keywords == Py_None ? nullptr : keywords) : nullptr;
 }
 

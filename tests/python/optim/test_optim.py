@@ -136,6 +136,16 @@ def test_other_schedules_are_pytorchs(make):
     np.testing.assert_allclose(rates_of(shunt, make), rates_of(torch, make), rtol=1e-12)
 
 
+def test_batch_normalization_is_brought_up_to_the_averages():
+    seen = {}
+    for module in (torch, shunt):
+        layer = module.nn.BatchNorm1d(2)
+        batches = [module.tensor([[1.0, 2.0], [3.0, 5.0]]), module.tensor([[4.0, 4.0], [7.0, 9.0]])]
+        module.optim.swa_utils.update_bn([(batch, 0) for batch in batches], module.nn.Sequential(layer).eval())
+        seen[module] = layer.running_mean.tolist(), layer.running_var.tolist(), layer.momentum, layer.training
+    assert seen[shunt] == seen[torch]
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_averages_of_weights():
     seen = {}

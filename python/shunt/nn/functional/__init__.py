@@ -117,6 +117,7 @@ from shunt.nn.functional.max_pooling import (
     max_unpool2d,
     max_unpool3d,
 )
+from shunt.nn.functional.multi_head import multi_head_attention_forward
 from shunt.nn.functional.normalization import (
     batch_norm,
     group_norm,

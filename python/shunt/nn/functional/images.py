@@ -204,7 +204,7 @@ def interpolate(
         recompute_scale_factor: whether the factor is computed anew from the sizes.
         antialias: not implemented (NotImplementedError).
     """
-    from shunt import tensor
+    from shunt import float32, tensor, uint8
 
     dims = input.dim() - 2
     if mode not in ("nearest", "area", "nearest-exact", *_MODES):
@@ -230,8 +230,10 @@ def interpolate(
         return (pooling.adaptive_avg_pool1d, pooling.adaptive_avg_pool2d, pooling.adaptive_avg_pool3d)[dims - 1](
             input, tuple(sizes)
         )
-    result = input
-    for d in range(dims):
+    # Bytes are weighted as numbers, and are bytes again after each dimension, the last one first.
+    bytes = input.dtype is uint8 and mode in _MODES
+    result = input.to(float32) if bytes else input
+    for d in reversed(range(dims)) if bytes else range(dims):
         n, out, factor = input.size(d + 2), sizes[d], factors[d]
         if n == 0 or out <= 0:
             raise RuntimeError(
@@ -244,7 +246,9 @@ def interpolate(
         else:
             places = (_cubic if mode == "bicubic" else _linear)(n, out, scale, align_corners)
             result = _resample(result, d + 2, *places)
-    return result.contiguous(memory_format=format_of(input))
+            if bytes:
+                result = (result + 0.5).floor().clamp(0, 255)
+    return result.to(input.dtype).contiguous(memory_format=format_of(input))
 
 
 def format_of(x):

@@ -4,6 +4,7 @@ spelling."""
 import math
 import warnings
 
+from shunt import _C
 from shunt.nn.functional._common import ops, reduced, reduction_of
 from shunt.nn.functional.distances import cosine_similarity_of, pairwise_distance
 
@@ -138,7 +139,8 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """-(target * log(input) + (1 - target) * log(1 - input)), with logarithms of at least -100.
 
-    Raises ValueError where the sizes differ, RuntimeError for an input outside [0, 1].
+    Raises ValueError where the sizes differ, RuntimeError for an input outside [0, 1], which graphs of compiled functions
+    don't look for.
     """
     number = reduction_of(reduction, size_average, reduce)
     if target.shape != input.shape:
@@ -146,7 +148,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
             "Please ensure they have the same size."
         )
-    if not bool(((input >= 0) & (input <= 1)).all()):
+    # In graphs no value can be read; PyTorch's have no such check either.
+    if not _C._is_recording() and not bool(((input >= 0) & (input <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
     loss = (target - 1) * ops.clamp_min(ops.log1p(-input), -100) - target * ops.clamp_min(ops.log(input), -100)
     return reduced(loss if weight is None else loss * weight, number)
@@ -292,13 +295,13 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 
     `var`: a number, or a tensor of the input's shape, of the shape without the last dimension, or with 1 there.
     ValueError otherwise,
-    and where it is negative.
+    and where it is negative, which graphs of compiled functions don't look for.
     """
     if isinstance(var, float):
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = var * ops.ones_like(input)
-    elif bool((var < 0).any()):
+    elif not _C._is_recording() and bool((var < 0).any()):
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:

@@ -59,7 +59,7 @@ def pad(input, pad, mode="constant", value=None):
         of inputs with one
             or two dimensions before these.
     """
-    from shunt import tensor
+    from shunt import int64, tensor
 
     pad = tuple(pad)
     if len(pad) % 2:
@@ -79,6 +79,7 @@ def pad(input, pad, mode="constant", value=None):
     if input.dim() not in (dims + 1, dims + 2) or dims > 3 or (mode == "circular" and input.dim() < dims + 1):
         raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
     result = input
+    left = [input.size(-1 - k) + pad[2 * k] + pad[2 * k + 1] for k in range(dims)]
     for k in range(dims):
         d = input.dim() - 1 - k
         before, after = pad[2 * k], pad[2 * k + 1]
@@ -96,10 +97,10 @@ def pad(input, pad, mode="constant", value=None):
             )
         if mode == "circular" and (before > size or after > size):
             raise RuntimeError("Padding value causes wrapping around more than once.")
-        if size + before + after < 0 or (size + before + after == 0):
+        if size + before + after < 0 or not any(left):
             raise RuntimeError(
                 f"input (size {size}) is too small: padding ({before}, {after}) leaves nothing of dimension {d}"
             )
         if before or after:
-            result = result.index_select(d, tensor(_index_of(mode, size, before, after)))
+            result = result.index_select(d, tensor(_index_of(mode, size, before, after), dtype=int64))
     return result.clone() if result is input else result

@@ -31,6 +31,7 @@ from shunt.nn.modules.activation import (
     Threshold,
 )
 from shunt.nn.modules.attention import MultiheadAttention
+from shunt.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from shunt.nn.modules.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from shunt.nn.modules.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from shunt.nn.modules.distance import CosineSimilarity, PairwiseDistance
@@ -46,6 +47,7 @@ from shunt.nn.modules.images import (
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
 )
+from shunt.nn.modules.instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from shunt.nn.modules.lazy import (
     LazyBatchNorm1d,
     LazyBatchNorm2d,
@@ -87,18 +89,7 @@ from shunt.nn.modules.loss import (
     TripletMarginWithDistanceLoss,
 )
 from shunt.nn.modules.module import Module
-from shunt.nn.modules.normalization import (
-    BatchNorm1d,
-    BatchNorm2d,
-    BatchNorm3d,
-    GroupNorm,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
-    LayerNorm,
-    LocalResponseNorm,
-    RMSNorm,
-)
+from shunt.nn.modules.normalization import GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
 from shunt.nn.modules.padding import (
     CircularPad1d,
     CircularPad2d,

@@ -1,12 +1,9 @@
 """Configured: the base of modules that call one function of nn.functional with the settings of their constructor."""
 
-import inspect
 from operator import attrgetter
 
 from shunt.nn import functional as F
 from shunt.nn.modules.module import Module
-
-_KEYWORD = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def bound(name, names, args, kwargs):
@@ -23,10 +20,22 @@ def bound(name, names, args, kwargs):
     return given
 
 
-def signature_of(names, defaults):
-    """What inspect and help() show of a constructor with these parameters; those without a default come first."""
-    empty = inspect.Parameter.empty
-    return inspect.Signature([inspect.Parameter(name, _KEYWORD, default=defaults.get(name, empty)) for name in names])
+class SignatureOf:
+    """__signature__ of a class, for inspect and help(): of these names in order, with defaults.
+
+    Made when it is asked for, as importing inspect takes longer than all of nn.
+    """
+
+    def __init__(self, names, defaults):
+        self._names, self._defaults = names, defaults
+
+    def __get__(self, module, cls=None):
+        from inspect import Parameter, Signature
+
+        kind = Parameter.POSITIONAL_OR_KEYWORD
+        return Signature(
+            [Parameter(name, kind, default=self._defaults.get(name, Parameter.empty)) for name in self._names]
+        )
 
 
 class Configured(Module):
@@ -86,7 +95,7 @@ def configured(name, function, doc, required=(), base=Configured, **defaults):
             "_names": names,
             "_defaults": defaults,
             "forward": _forward_of(function, names),
-            "__signature__": signature_of(names, defaults),
+            "__signature__": SignatureOf(names, defaults),
             "__doc__": doc,
             "__module__": "shunt.nn",
             "__qualname__": name,

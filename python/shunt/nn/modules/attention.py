@@ -1,26 +1,11 @@
 """Attention of several heads (Vaswani and others 2017)."""
 
-import math
-
 from shunt import _operators
 from shunt.nn import functional as F
 from shunt.nn import init
 from shunt.nn.modules.linear import Linear
 from shunt.nn.modules.module import Module
 from shunt.nn.parameter import Parameter
-
-
-def _as_addend(mask, dtype):
-    """A mask of bools, True for what is hidden, as the number that is added to scores."""
-    if mask.dtype is not _bool():
-        return mask
-    return _operators.zeros_like(mask, dtype=dtype).masked_fill(mask, -math.inf)
-
-
-def _bool():
-    from shunt import bool as bool_dtype
-
-    return bool_dtype
 
 
 class MultiheadAttention(Module):
@@ -87,47 +72,6 @@ class MultiheadAttention(Module):
             if bias is not None:
                 init.xavier_normal_(bias)
 
-    def _projected(self, query, key, value):
-        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        if self._qkv_same_embed_dim:
-            if query is key and key is value:
-                return F.linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
-            weights = self.in_proj_weight.chunk(3)
-        else:
-            weights = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
-        return tuple(F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
-
-    def _extended(self, k, v, attn_mask, key_padding_mask):
-        """Keys and values (N, S, E) with the learnt ones and zeros at their ends, which no mask hides."""
-        ends = []
-        if self.bias_k is not None:
-            ends.append((self.bias_k.expand(k.size(0), 1, -1), self.bias_v.expand(v.size(0), 1, -1)))
-        if self.add_zero_attn:
-            ends.append((k.new_zeros(k.size(0), 1, k.size(2)), v.new_zeros(v.size(0), 1, v.size(2))))
-        if not ends:
-            return k, v, attn_mask, key_padding_mask
-        k, v = (_operators.cat([x, *more], 1) for x, more in zip((k, v), zip(*ends)))
-        attn_mask, key_padding_mask = (
-            None if mask is None else F.pad(mask, (0, len(ends))) for mask in (attn_mask, key_padding_mask)
-        )
-        return k, v, attn_mask, key_padding_mask
-
-    def _heads(self, x):
-        return x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)  # (N, heads, L, head_dim)
-
-    def _mask(self, key_padding_mask, attn_mask, is_causal, scores):
-        mask = None
-        if attn_mask is not None:
-            mask = _as_addend(attn_mask, scores.dtype)
-            if mask.dim() == 3:
-                mask = mask.unflatten(0, (scores.shape[0], self.num_heads))
-        elif is_causal:
-            raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
-        if key_padding_mask is not None:
-            padding = _as_addend(key_padding_mask, scores.dtype).unsqueeze(1).unsqueeze(1)
-            mask = padding if mask is None else mask + padding
-        return mask
-
     def forward(
         self,
         query,
@@ -139,30 +83,34 @@ class MultiheadAttention(Module):
         average_attn_weights=True,
         is_causal=False,
     ):
-        if query.dim() not in (2, 3):
-            raise AssertionError(
-                f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D tensor"
-            )
-        batched = query.dim() == 3
-        q, k, v = self._projected(query, key, value)
-        if not batched:
-            q, k, v = q.unsqueeze(0), k.unsqueeze(0), v.unsqueeze(0)
-            key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
-        elif not self.batch_first:
-            q, k, v = q.transpose(0, 1), k.transpose(0, 1), v.transpose(0, 1)
-        k, v, attn_mask, key_padding_mask = self._extended(k, v, attn_mask, key_padding_mask)
-        q, k, v = self._heads(q), self._heads(k), self._heads(v)
-        scores = (q * (1.0 / math.sqrt(self.head_dim))) @ k.transpose(-2, -1)
-        mask = self._mask(key_padding_mask, attn_mask, is_causal, scores)
-        if mask is not None:
-            scores = scores + mask
-        weights = F.dropout(F.softmax(scores, -1), self.dropout, self.training)
-        output = self.out_proj((weights @ v).transpose(1, 2).flatten(2))
-        if not batched:
-            output = output.squeeze(0)
-        elif not self.batch_first:
-            output = output.transpose(0, 1)
-        if not need_weights:
-            return output, None
-        weights = weights.mean(1) if average_attn_weights else weights
-        return output, weights if batched else weights.squeeze(0)
+        batch_comes_first = self.batch_first and query.dim() == 3
+        if batch_comes_first:
+            # One tensor stays one: then one product projects it.
+            turned = {id(x): x.transpose(0, 1) for x in (query, key, value)}
+            query, key, value = (turned[id(x)] for x in (query, key, value))
+        output, weights = F.multi_head_attention_forward(
+            query,
+            key,
+            value,
+            self.embed_dim,
+            self.num_heads,
+            self.in_proj_weight,
+            self.in_proj_bias,
+            self.bias_k,
+            self.bias_v,
+            self.add_zero_attn,
+            self.dropout,
+            self.out_proj.weight,
+            self.out_proj.bias,
+            training=self.training,
+            key_padding_mask=key_padding_mask,
+            need_weights=need_weights,
+            attn_mask=attn_mask,
+            use_separate_proj_weight=not self._qkv_same_embed_dim,
+            q_proj_weight=self.q_proj_weight,
+            k_proj_weight=self.k_proj_weight,
+            v_proj_weight=self.v_proj_weight,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+        )
+        return output.transpose(0, 1) if batch_comes_first else output, weights

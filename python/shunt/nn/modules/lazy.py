@@ -1,7 +1,7 @@
 """Layers that take their number of inputs from the first input that they see."""
 
 from shunt import _operators
-from shunt.nn.modules import conv, linear, normalization
+from shunt.nn.modules import batchnorm, conv, instancenorm, linear
 from shunt.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 
@@ -180,9 +180,9 @@ LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d = (
 )
 LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = (
     _lazy(base, _LazyNorm, "num_features", _defaults=True)
-    for base in (normalization.BatchNorm1d, normalization.BatchNorm2d, normalization.BatchNorm3d)
+    for base in (batchnorm.BatchNorm1d, batchnorm.BatchNorm2d, batchnorm.BatchNorm3d)
 )
 LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d = (
     _lazy(base, _LazyNorm, "num_features", _defaults=False)
-    for base in (normalization.InstanceNorm1d, normalization.InstanceNorm2d, normalization.InstanceNorm3d)
+    for base in (instancenorm.InstanceNorm1d, instancenorm.InstanceNorm2d, instancenorm.InstanceNorm3d)
 )

@@ -4,7 +4,7 @@ import math
 
 from shunt.nn import functional as F
 from shunt.nn.functional._common import reduction_of
-from shunt.nn.modules._settings import bound, signature_of
+from shunt.nn.modules._settings import SignatureOf, bound
 from shunt.nn.modules.linear import Linear
 from shunt.nn.modules.module import Module
 
@@ -99,7 +99,7 @@ def _loss(name, function, doc, order, base=_Loss, positional=None, reductions="'
             "_settings": settings,
             "_kept": kept,
             "_positional": positional,
-            "__signature__": signature_of(tuple(settings), settings),
+            "__signature__": SignatureOf(tuple(settings), settings),
             "__doc__": f"{doc} reduction: {reductions}.",
             "__module__": "shunt.nn",
             "__qualname__": name,

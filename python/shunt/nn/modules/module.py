@@ -273,6 +273,12 @@ class Module(StateMixin):
         """train(False)"""
         return self.train(False)
 
+    def share_memory(self):
+        """Moves parameters and buffers to memory that is shared with other processes: Tensor.share_memory_()."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.share_memory_()
+        return self
+
     def requires_grad_(self, requires_grad=True):
         """Sets requires_grad of all parameters."""
         for parameter in self.parameters():

@@ -1,9 +1,9 @@
 """What training does to gradients and parameters."""
 
-from shunt.nn.utils import parametrizations, parametrize, rnn
-from shunt.nn.utils._clip import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
-from shunt.nn.utils._vector import parameters_to_vector, vector_to_parameters
-from shunt.nn.utils._weights import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
+import importlib
+
+from shunt.nn.utils.clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
+from shunt.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
 
 __all__ = [
     "clip_grad_norm_",
@@ -21,6 +21,23 @@ __all__ = [
     "vector_to_parameters",
     "weight_norm",
 ]
+
+
+# Imported when they are asked for.
+_MODULES = frozenset(("parametrizations", "parametrize", "rnn"))
+_OF_WEIGHTS = frozenset(("remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"))
+
+
+def __getattr__(name):
+    if name in _MODULES:
+        return importlib.import_module(f"shunt.nn.utils.{name}")
+    if name in _OF_WEIGHTS:
+        return getattr(importlib.import_module("shunt.nn.utils._weights"), name)
+    raise AttributeError(f"module 'shunt.nn.utils' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})
 
 
 def skip_init(module_cls, *args, **kwargs):

@@ -8,11 +8,13 @@ from shunt._tensor import Tensor
 def default_collate(batch):
     """A batch of examples as one: tensors are stacked, numbers become tensors, containers are taken apart."""
     from shunt import float64, stack, tensor
+
     first = batch[0]
     if isinstance(first, Tensor):
         return stack(batch, 0)
     if type(first).__module__ == "numpy":
         from shunt import as_tensor
+
         return stack([as_tensor(value) for value in batch], 0)
     if isinstance(first, float):
         return tensor(batch, dtype=float64)
@@ -28,15 +30,19 @@ def default_collate(batch):
         if any(len(example) != len(first) for example in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
         return [default_collate(values) for values in zip(*batch)]
-    raise TypeError(f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first)}")
+    raise TypeError(
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first)}"
+    )
 
 
 def default_convert(data):
-    """NumPy arrays in containers as tensors; others as they are. What a DataLoader without batches does with examples."""
+    """NumPy arrays in containers as tensors; others as they are. What a DataLoader without batches does with
+    examples."""
     if isinstance(data, Tensor):
         return data
     if type(data).__module__ == "numpy":
         from shunt import as_tensor
+
         return data if type(data).__name__ == "ndarray" and data.dtype.kind in "SaUO" else as_tensor(data)
     if isinstance(data, Mapping):
         return {key: default_convert(value) for key, value in data.items()}

@@ -29,8 +29,8 @@ def get_worker_info():
 
 
 def fetcher(dataset, batched, batch_size, drop_last, collate_fn):
-    """A function that makes a batch of a request, for one pass over the dataset. StopIteration at the end of one that has its
-    examples in a row."""
+    """A function that makes a batch of a request, for one pass over the dataset. StopIteration at the end of one
+    that has its examples in a row."""
     if isinstance(dataset, IterableDataset):
         examples, ended = iter(dataset), []
 
@@ -100,6 +100,7 @@ def _prepare(setup, number):
     """Seeds, threads and get_worker_info() of the process. Returns the number that its seeds begin with."""
     global _info
     import shunt
+
     seed = setup.base_seed + number
     shunt.set_num_threads(1)
     random.seed(seed)
@@ -120,8 +121,8 @@ class Setup:
 
 
 def work(setup, number, tasks_from, results_to, unused):
-    """The process: takes (pass, number of the batch, request), and answers (pass, number of the batch, kind, value), where
-    kind is "batch", "end" or "error". Ends where the program closes the connection.
+    """The process: takes (pass, number of the batch, request), and answers (pass, number of the batch, kind, value),
+    where kind is "batch", "end" or "error". Ends where the program closes the connection.
 
     `unused` are connections of the program's that a forked process has and mustn't keep open.
     """
@@ -167,6 +168,7 @@ def _answer_all(setup, number, tasks, results_to):
 
 def _send(results_to, which, batch, kind, value, where):
     from multiprocessing.reduction import ForkingPickler
+
     try:
         data = ForkingPickler.dumps((which, batch, kind, value))
     except Exception as error:

@@ -18,7 +18,9 @@ class _Worker:
         forked = context.get_start_method() == "fork"
         unused = [c for other in others for c in (other.tasks_to, other.results_from)]
         unused += [self.tasks_to, self.results_from]
-        self.process = context.Process(target=work, args=(setup, number, tasks_from, results_to, unused if forked else ()), daemon=True)
+        self.process = context.Process(
+            target=work, args=(setup, number, tasks_from, results_to, unused if forked else ()), daemon=True
+        )
         self.process.start()
         tasks_from.close()
         results_to.close()
@@ -31,8 +33,8 @@ class _Worker:
 
 
 class WorkerIterator:
-    """The batches of one pass, or with persistent workers of one after the other. Each process has up to prefetch_factor
-    requests; batches come in their order, whichever process is ready first."""
+    """The batches of one pass, or with persistent workers of one after the other. Each process has up to
+    prefetch_factor requests; batches come in their order, whichever process is ready first."""
 
     def __init__(self, loader):
         self._loader, self._workers, self.closed = loader, [], False
@@ -191,4 +193,5 @@ class WorkerIterator:
 
 def _draw_seed(loader):
     from shunt import int64, randint
+
     return int(randint(0, 2**62, (), dtype=int64, generator=loader.generator))

@@ -12,17 +12,24 @@ def _context(given, num_workers):
     if given is None:
         return None
     if num_workers == 0:
-        raise ValueError("multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
-                         f"num_workers={num_workers}")
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
+            f"num_workers={num_workers}"
+        )
     import multiprocessing
+
     if isinstance(given, str):
         if given not in multiprocessing.get_all_start_methods():
-            raise ValueError("multiprocessing_context option should specify a valid start method in "
-                             f"{multiprocessing.get_all_start_methods()!r}, but got multiprocessing_context={given!r}")
+            raise ValueError(
+                "multiprocessing_context option should specify a valid start method in "
+                f"{multiprocessing.get_all_start_methods()!r}, but got multiprocessing_context={given!r}"
+            )
         return multiprocessing.get_context(given)
     if not hasattr(given, "Process"):
-        raise TypeError("multiprocessing_context option should be a valid context object or a string specifying the start method, "
-                        f"but got multiprocessing_context={given}")
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string specifying the start method, "
+            f"but got multiprocessing_context={given}"
+        )
     return given
 
 
@@ -57,16 +64,36 @@ class DataLoader:
     An exception in a process is raised here, with its traceback there in the message.
     """
 
-    def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, collate_fn=None,
-                 pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None, multiprocessing_context=None, generator=None, *,
-                 prefetch_factor=None, persistent_workers=False, pin_memory_device="", in_order=True):
+    def __init__(
+        self,
+        dataset,
+        batch_size=1,
+        shuffle=None,
+        sampler=None,
+        batch_sampler=None,
+        num_workers=0,
+        collate_fn=None,
+        pin_memory=False,
+        drop_last=False,
+        timeout=0,
+        worker_init_fn=None,
+        multiprocessing_context=None,
+        generator=None,
+        *,
+        prefetch_factor=None,
+        persistent_workers=False,
+        pin_memory_device="",
+        in_order=True,
+    ):
         if num_workers < 0:
             raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
         if timeout < 0:
             raise ValueError("timeout option should be non-negative")
         if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError("prefetch_factor option could only be specified in multiprocessing. Let num_workers > 0 to enable "
-                             "multiprocessing, otherwise set prefetch_factor to None.")
+            raise ValueError(
+                "prefetch_factor option could only be specified in multiprocessing. Let num_workers > 0 to enable "
+                "multiprocessing, otherwise set prefetch_factor to None."
+            )
         if num_workers > 0 and prefetch_factor is None:
             prefetch_factor = 2
         elif prefetch_factor is not None and prefetch_factor < 0:
@@ -82,7 +109,9 @@ class DataLoader:
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
-            raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
+            raise ValueError(
+                "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+            )
         if batch_size is None and drop_last:
             raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
         self.dataset, self.num_workers, self.generator, self.drop_last = dataset, num_workers, generator, drop_last
@@ -108,10 +137,12 @@ class DataLoader:
 
     def __iter__(self):
         from shunt.utils.data._worker import fetcher
+
         if self.num_workers == 0:
             fetch = fetcher(self.dataset, self._batched, self.batch_size, self.drop_last, self.collate_fn)
             return _here(fetch, self._requests())
         from shunt.utils.data._worker_iterator import WorkerIterator
+
         if not self.persistent_workers:
             return WorkerIterator(self)
         if self._iterator is None or self._iterator.closed:

@@ -80,12 +80,15 @@ class ChainDataset(IterableDataset):
 
 
 class StackDataset(Dataset):
-    """Datasets of one length side by side: example i is the tuple of their examples i, or with keywords the dictionary."""
+    """Datasets of one length side by side: example i is the tuple of their examples i, or with keywords the
+    dictionary."""
 
     def __init__(self, *args, **kwargs):
         if args and kwargs:
-            raise ValueError("Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like input/output, but "
-                             "both types are given.")
+            raise ValueError(
+                "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like input/output, but "
+                "both types are given."
+            )
         if not args and not kwargs:
             raise ValueError("At least one dataset should be passed")
         self.datasets = args or kwargs
@@ -119,6 +122,7 @@ class Subset(Dataset):
 def random_split(dataset, lengths, generator=None):
     """Subsets of these lengths (numbers of examples, or fractions that add up to 1), drawn without replacement."""
     from shunt import default_generator, randperm
+
     lengths = list(lengths)
     if all(0 <= length <= 1 for length in lengths) and abs(sum(lengths) - 1) < 1e-9 and len(dataset) > 1:
         parts = [int(len(dataset) * fraction) for fraction in lengths]
@@ -129,4 +133,4 @@ def random_split(dataset, lengths, generator=None):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     order = randperm(len(dataset), generator=generator or default_generator).tolist()
     ends = list(itertools.accumulate(lengths))
-    return [Subset(dataset, order[end - length:end]) for end, length in zip(ends, lengths)]
+    return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths)]

@@ -29,15 +29,16 @@ class DistributedSampler(Sampler):
 
     def __iter__(self):
         from shunt import Generator, randperm
+
         n = len(self.dataset)
         order = list(range(n))
         if self.shuffle:
             order = randperm(n, generator=Generator().manual_seed(self.seed + self.epoch)).tolist()
         if self.drop_last:
-            order = order[:self.total_size]
+            order = order[: self.total_size]
         elif order:
-            order = (order * math.ceil(self.total_size / n))[:self.total_size]
-        return iter(order[self.rank:self.total_size:self.num_replicas])
+            order = (order * math.ceil(self.total_size / n))[: self.total_size]
+        return iter(order[self.rank : self.total_size : self.num_replicas])
 
     def __len__(self):
         return self.num_samples

@@ -1,5 +1,6 @@
 """Samplers: in which order the examples of a dataset come."""
 
+
 class Sampler:
     """Base of what says in which order examples come: a derived class defines __iter__."""
 
@@ -32,7 +33,12 @@ class RandomSampler(Sampler):
     def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
         if num_samples is not None and (not isinstance(num_samples, int) or num_samples <= 0):
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
-        self.data_source, self.replacement, self.generator, self._num_samples = data_source, replacement, generator, num_samples
+        self.data_source, self.replacement, self.generator, self._num_samples = (
+            data_source,
+            replacement,
+            generator,
+            num_samples,
+        )
 
     @property
     def num_samples(self):
@@ -41,6 +47,7 @@ class RandomSampler(Sampler):
 
     def __iter__(self):
         from shunt import randint, randperm
+
         n = len(self.data_source)
         if self.replacement:
             # Some at a time: programs ask for more than they take, by 10^10 for "without end".
@@ -88,6 +95,7 @@ class SubsetRandomSampler(Sampler):
 
     def __iter__(self):
         from shunt import randperm
+
         for i in randperm(len(self.indices), generator=self.generator).tolist():
             yield self.indices[i]
 
@@ -107,13 +115,16 @@ class WeightedRandomSampler(Sampler):
 
     def __init__(self, weights, num_samples, replacement=True, generator=None):
         from shunt import as_tensor, float64
+
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
         if not isinstance(replacement, bool):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
         self.weights = as_tensor(weights, dtype=float64)
         if self.weights.dim() != 1:
-            raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}")
+            raise ValueError(
+                f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
+            )
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self):

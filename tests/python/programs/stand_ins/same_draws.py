@@ -12,7 +12,7 @@ import numpy
 import torch
 import torch.nn.functional as F
 
-_numbers = numpy.random.RandomState(0)
+numbers = numpy.random.RandomState(0)
 
 
 def _shape_of(sizes, size):
@@ -33,7 +33,7 @@ def _fill(tensor, values):
 
 def _seeded(manual_seed):
     def seed_both(seed):
-        _numbers.seed(int(seed) % 2**32)
+        numbers.seed(int(seed) % 2**32)
         return manual_seed(seed)
 
     return seed_both
@@ -42,23 +42,23 @@ def _seeded(manual_seed):
 def _uniform_(self, *bounds, generator=None, **named):
     low = bounds[0] if bounds else named.get("from", 0.0)
     high = bounds[1] if len(bounds) > 1 else named.get("to", 1.0)
-    return _fill(self, _numbers.uniform(low, high, tuple(self.shape)))
+    return _fill(self, numbers.uniform(low, high, tuple(self.shape)))
 
 
 def _normal_(self, mean=0.0, std=1.0, *, generator=None):
-    return _fill(self, _numbers.normal(mean, std, tuple(self.shape)))
+    return _fill(self, numbers.normal(mean, std, tuple(self.shape)))
 
 
 def _bernoulli_(self, p=0.5, *, generator=None):
-    return _fill(self, _numbers.uniform(size=tuple(self.shape)) < p)
+    return _fill(self, numbers.uniform(size=tuple(self.shape)) < p)
 
 
 def _randn(*sizes, size=None, generator=None, **options):
-    return _tensor(_numbers.normal(size=_shape_of(sizes, size)), **options)
+    return _tensor(numbers.normal(size=_shape_of(sizes, size)), **options)
 
 
 def _rand(*sizes, size=None, generator=None, **options):
-    return _tensor(_numbers.uniform(size=_shape_of(sizes, size)), **options)
+    return _tensor(numbers.uniform(size=_shape_of(sizes, size)), **options)
 
 
 def _like(function):
@@ -71,24 +71,24 @@ def _like(function):
 def _randint(low=0, high=None, size=None, *, generator=None, dtype=None, **options):
     if not isinstance(high, int):  # randint(high, size)
         low, high, size = 0, low, size if high is None else high
-    return _tensor(_numbers.randint(low, high, tuple(size)), dtype or torch.int64, **options)
+    return _tensor(numbers.randint(low, high, tuple(size)), dtype or torch.int64, **options)
 
 
 def _randperm(n, *, generator=None, dtype=None, **options):
-    return _tensor(_numbers.permutation(n), dtype or torch.int64, **options)
+    return _tensor(numbers.permutation(n), dtype or torch.int64, **options)
 
 
 def _multinomial(input, num_samples, replacement=False, *, generator=None):
     weights = numpy.asarray(input.detach().tolist(), dtype=numpy.float64)
     weights /= weights.sum(-1, keepdims=True)
-    rows = [_numbers.choice(len(row), num_samples, replacement, row) for row in numpy.atleast_2d(weights)]
+    rows = [numbers.choice(len(row), num_samples, replacement, row) for row in numpy.atleast_2d(weights)]
     return _tensor(rows if weights.ndim > 1 else rows[0], torch.int64)
 
 
 def _dropout(input, p=0.5, training=True, inplace=False):
     if not training or p == 0.0:
         return input
-    kept = _tensor(_numbers.uniform(size=tuple(input.shape)) >= p, input.dtype) / (1 - p)
+    kept = _tensor(numbers.uniform(size=tuple(input.shape)) >= p, input.dtype) / (1 - p)
     return input.mul_(kept) if inplace else input * kept
 
 
@@ -103,6 +103,7 @@ def _attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False
     return F.dropout(F.softmax(weights, -1), dropout_p, dropout_p > 0) @ value
 
 
+torchs_attention = F.scaled_dot_product_attention
 torch.manual_seed = _seeded(torch.manual_seed)
 torch.Tensor.uniform_ = _uniform_
 torch.Tensor.normal_ = _normal_
