@@ -99,7 +99,8 @@ class Fuzzer:
     def tensor(self):
         r = self.random
         shape = [r.choice((0, 1, 2, 2, 3, 3)) for _ in range(r.randrange(4))]
-        dtype = r.choice((shunt.float32, shunt.float32, shunt.float64, shunt.int64, shunt.int32, shunt.uint8, shunt.bool,
+        dtype = r.choice((shunt.float32, shunt.float32, shunt.float64, shunt.int64, shunt.int32, shunt.uint8,
+                          shunt.bool,
                           shunt.bfloat16, shunt.float16))
         x = shunt.ones(shape, dtype=dtype) if r.random() < 0.5 else shunt.zeros(shape, dtype=dtype)
         kind = r.random()

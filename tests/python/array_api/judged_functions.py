@@ -1,8 +1,8 @@
 """A plugin of pytest for array-api-tests: which of its tests are judged.
 
 Shunt has no complex numbers. The suite leaves out the dtypes that ARRAY_API_TESTS_SKIP_DTYPES names, but for one place,
-which takes the largest of the complex dtypes where there may be none; it is given one. Tests of special cases of complex
-numbers, of Fourier transforms and of what needs a decomposition of matrices are skipped.
+which takes the largest of the complex dtypes where there may be none; it is given one. Tests of special cases of
+complex numbers, of Fourier transforms and of what needs a decomposition of matrices are skipped.
 """
 
 import functools

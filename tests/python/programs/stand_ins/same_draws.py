@@ -1,7 +1,7 @@
 """Runs a program with random numbers of NumPy's in the place of torch's: python [-m shunt] -m same_draws FILE ...
 
-So that a program draws the same numbers under PyTorch and under Shunt, whose generators differ, and what it learns can be
-compared step by step. `import torch` is PyTorch's or Shunt's, as the process has it.
+So that a program draws the same numbers under PyTorch and under Shunt, whose generators differ, and what it learns can
+be compared step by step. `import torch` is PyTorch's or Shunt's, as the process has it.
 """
 
 import math
