@@ -177,8 +177,8 @@ class CosineAnnealingLR(LRScheduler):
         if self._step_count == 1 and epoch > 0:
             return [low + (base - low) * (1 + math.cos(epoch * math.pi / period)) / 2 for base in self.base_lrs]
         if (epoch - 1 - period) % (2 * period) == 0:
-            return [lr + (base - low) * (1 - math.cos(math.pi / period)) / 2 for base,
-                    lr in zip(self.base_lrs, self._rates())]
+            return [lr + (base - low) * (1 - math.cos(math.pi / period)) / 2
+                    for base, lr in zip(self.base_lrs, self._rates())]
         factor = (1 + math.cos(math.pi * epoch / period)) / (1 + math.cos(math.pi * (epoch - 1) / period))
         return [factor * (lr - low) + low for lr in self._rates()]
 

@@ -41,8 +41,8 @@ def shunt_backend(graph: torch.fx.GraphModule, example_inputs: list, *, mode: Op
     numerics = (options or {}).get("numerics", "exact")
 
     def compiler(kind: str) -> Any:
-        return SerializableAOTDispatchCompiler(Graph, lambda graph,
-                                               example_inputs: Graph(GraphCode(graph), kind, numerics))
+        return SerializableAOTDispatchCompiler(Graph,
+                                               lambda graph, example_inputs: Graph(GraphCode(graph), kind, numerics))
 
     install()
     # Part of the key of AOTAutogradCache: what other backends or versions have kept of the same program isn't ours.

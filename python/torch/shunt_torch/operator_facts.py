@@ -29,8 +29,8 @@ class OperatorFacts:
         self.is_mark = self.name.startswith(_MARKS)
         self.returns = len(schema.returns)
         # (position, name)
-        self.writes = [(i, a.name) for i,
-                       a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
+        self.writes = [(i, a.name)
+                       for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
         self.writes_in_training = _C.unannotated_writes(self.name)
         self.is_view = any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
         self.reads_nothing = self.is_view or self.name.startswith(_UNREAD) or self.name.endswith("_like")

@@ -184,8 +184,8 @@ class RecordedCall:
         if changed and self.history:
             raise Refused(f"the call changes a mode or setting of PyTorch's, which a replay wouldn't: {changed}")
         self._compare_inputs(args, kwargs)
-        failing = [what for stack,
-                   what in recorder.failing.items() if observed is not None and are_handled(stack, observed)]
+        failing = [what
+                   for stack, what in recorder.failing.items() if observed is not None and are_handled(stack, observed)]
         if failing:
             raise Refused(f"{failing[0]} may raise an error after something outside was changed, and the function "
                           "handles errors: let them pass, or change things later")
@@ -385,8 +385,8 @@ def _refuse_argument(path: str, tensor: torch.Tensor) -> None:
 
 def _change(kind: str, before: Any, after: Any) -> str:
     if kind == "keys" and type(before) is type(after) is tuple:
-        gone, new = ([k for k in a if not any(k is x or _C.same_value(k, x) for x in b)] for a,
-                     b in ((before, after), (after, before)))
+        gone, new = ([k for k in a if not any(k is x or _C.same_value(k, x) for x in b)]
+                     for a, b in ((before, after), (after, before)))
         return "".join(f", {what} {_short(keys[0])}" + (f" and {len(keys) - 1} more" if len(keys) > 1 else "")
                        for what, keys in (("adds", new), ("removes", gone)) if keys)
     return f" from {_short(before)} to {_short(after)}"

@@ -115,8 +115,8 @@ def _with_dynamic_sizes(call: Callable, m: Any) -> Callable:
     """Tells Dynamo which sizes of a call's results are dynamic, where a function goes on with them behind a break."""
     from torch._functorch._aot_autograd.runtime_wrappers import mark_dynamo_propagated_dynamic_indices as mark
 
-    dynamic = [(i, info.dynamic_dims) for i,
-               info in enumerate(m.output_info) if m.dynamic_outputs and info.dynamic_dims is not None]
+    dynamic = [(i, info.dynamic_dims)
+               for i, info in enumerate(m.output_info) if m.dynamic_outputs and info.dynamic_dims is not None]
     if not dynamic:
         return call
 
