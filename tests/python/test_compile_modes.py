@@ -156,7 +156,7 @@ def make(kind, **settings):
     ("RMSprop", {"momentum": 0.9, "centered": True}),
     ("Adam", {}), ("Adam", {"capturable": True}), ("AdamW", {"amsgrad": True}), ("Adagrad", {"lr_decay": 0.1}),
     ("Adadelta", {}),
-    ("Adam", {"weight_decay": 0.1, "maximize": True}),
+    ("Adam", {"weight_decay": 0.1, "maximize": True}), ("NAdam", {}), ("RAdam", {}), ("Adamax", {}), ("Rprop", {}),
 ])
 def test_optimisers_are_part_of_graphs(kind, settings):
     found = []

@@ -33,8 +33,7 @@ def test_the_suite_of_the_standard(record_property):
         "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
     }
     command = [sys.executable, "-m", "pytest", "-p", "judged_functions", "-p", "no:cacheprovider", "-q",
-               "--disable-warnings",
-               "-W", "ignore", "--tb=short", "--disable-deadline", "--max-examples",
+               "--disable-warnings", "-W", "ignore", "--tb=short", "--disable-deadline", "--max-examples",
                os.environ.get("SHUNT_ARRAY_API_EXAMPLES", "100"), f"--xfails-file={HERE / 'differences.txt'}",
                "array_api_tests"]
     ran = subprocess.run(command, cwd=FOLDER, env=environment, capture_output=True, text=True)

@@ -228,7 +228,7 @@ def test_a_saved_state_goes_on(name):
     assert p.tolist() == q.tolist()
 
 
-@pytest.mark.parametrize("name", ["Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta"])
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "RAdam", "Adamax", "Rprop"])
 def test_parameters_that_are_left_out_of_steps(name):
     """Each parameter counts its own steps, also where most are counted together; a saved state has as many."""
     rows = {}
@@ -267,3 +267,34 @@ def test_a_rate_of_zero_changes_nothing():
         p.grad = shunt.tensor([0.0, 1.0])
         getattr(shunt.optim, name)([p], lr=0.0).step()
         assert p.tolist() == [1.0, 2.0], name
+
+
+_SCHEDULES_OF_TENSORS = {
+    "ExponentialLR": {"gamma": 0.9},
+    "CyclicLR": {"base_lr": 0.01, "max_lr": 0.1, "step_size_up": 3, "cycle_momentum": False},
+    "OneCycleLR": {"max_lr": 0.1, "total_steps": 10, "cycle_momentum": False},
+    "CosineAnnealingWarmRestarts": {"T_0": 4},
+    "ReduceLROnPlateau": {"patience": 1},
+    "SequentialLR": None,
+}
+
+
+@pytest.mark.parametrize("name", _SCHEDULES_OF_TENSORS)
+def test_a_schedule_fills_a_rate_that_is_a_tensor(name):
+    rates = []
+    for lr in (shunt.tensor(0.05, dtype=shunt.float64), 0.05):
+        optimizer = shunt.optim.SGD([shunt.ones(1, requires_grad=True)], lr=lr)
+        settings, schedules = _SCHEDULES_OF_TENSORS[name], shunt.optim.lr_scheduler
+        if settings is None:
+            parts = [schedules.ConstantLR(optimizer, 0.1, 3), schedules.ExponentialLR(optimizer, 0.9)]
+            schedule = schedules.SequentialLR(optimizer, parts, [3])
+        else:
+            schedule = getattr(schedules, name)(optimizer, **settings)
+        found = []
+        for _ in range(9):
+            optimizer.step()
+            schedule.step(*([1.0] if name == "ReduceLROnPlateau" else []))
+            found.append(float(optimizer.param_groups[0]["lr"]))
+        assert not isinstance(lr, shunt.Tensor) or optimizer.param_groups[0]["lr"] is lr
+        rates.append(found)
+    assert rates[0] == rates[1]

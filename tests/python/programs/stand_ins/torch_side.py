@@ -34,8 +34,7 @@ def _inputs(low, high, shapes, values, forward_only):
 
 
 def _compare(shps, torch_fxn, tinygrad_fxn=None, atol=1e-6, rtol=1e-3, grad_atol=1e-4, grad_rtol=1e-3,
-             forward_only=False,
-             vals=None, low=-2, high=2):
+             forward_only=False, vals=None, low=-2, high=2):
     tensors = _inputs(low, high, shps, vals, forward_only)
     found = [torch_fxn(*tensors)]
     if not forward_only and tensors:
@@ -48,15 +47,13 @@ def _compare(shps, torch_fxn, tinygrad_fxn=None, atol=1e-6, rtol=1e-3, grad_atol
         return
     for place, (ours, theirs) in enumerate(zip(found, _results[key], strict=True)):
         what = f"gradient {place - 1}" if place else "result"
-        assert ours.shape == theirs.shape and ours.dtype == theirs.dtype, f"{what}: {ours.dtype} {ours.shape} for " \
-                                                                           f"{theirs.dtype} {theirs.shape}"
+        assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype), what
         tolerance = {"atol": grad_atol, "rtol": grad_rtol} if place else {"atol": atol, "rtol": rtol}
         numpy.testing.assert_allclose(ours, theirs, err_msg=what, **tolerance)
 
 
 def _raises(self, shps, torch_fxn, tinygrad_fxn=None, expected=None, forward_only=False, exact=False, vals=None,
-            low=-1.5,
-            high=1.5):
+            low=-1.5, high=1.5):
     with self.assertRaises(expected):
         torch_fxn(*_inputs(low, high, shps, vals, forward_only))
 
