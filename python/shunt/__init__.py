@@ -34,7 +34,8 @@ _composites.add_methods(Tensor)
 __version__ = _C.__version__
 newaxis = None
 
-# What programs may take as shunt.<name> without an import of its own, and few use: modules, and names with their modules.
+# What programs may take as shunt.<name> without an import of its own, and few use: modules, and names with their
+# modules.
 _MODULES = frozenset(("_subclasses", "accelerator", "amp", "array_api", "backends", "cuda", "distributions", "func",
                       "jit", "library", "linalg", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler",
                       "random", "serialization", "special", "testing", "utils", "version"))
@@ -47,9 +48,11 @@ _NAMES = {
     "stats": "shunt.jit",
     "explain": "shunt.jit",
     **dict.fromkeys(("autocast", "is_autocast_enabled", "is_autocast_cpu_enabled", "get_autocast_dtype",
-                     "set_autocast_dtype", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype"), "shunt.amp.autocast_mode"),
-    **dict.fromkeys(("are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",
-                     "get_num_interop_threads", "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled",
+                     "set_autocast_dtype", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype"),
+                    "shunt.amp.autocast_mode"),
+    **dict.fromkeys(("are_deterministic_algorithms_enabled", "get_deterministic_debug_mode",
+                     "get_float32_matmul_precision", "get_num_interop_threads",
+                     "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled",
                      "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision",
                      "set_flush_denormal", "set_num_interop_threads", "set_warn_always", "typename",
                      "use_deterministic_algorithms", "_assert"), "shunt._settings"),
@@ -60,8 +63,9 @@ _NAMES = {
 # Checkers of types take it for true, and so find misspelt names.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shunt import _subclasses, accelerator, amp, array_api, cuda, func, jit, library, nn, onnx, optim, overrides
-    from shunt import serialization, utils
+    from shunt import (_subclasses, accelerator, amp, array_api, backends, cuda, distributions, func, jit, library,
+                       multiprocessing, nn, onnx, optim, overrides, profiler, random, serialization, testing, utils,
+                       version)
     from shunt._ops import ops
     from shunt.amp.autocast_mode import (autocast, get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype,
                                          is_autocast_cpu_enabled, is_autocast_enabled, set_autocast_dtype)

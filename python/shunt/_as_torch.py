@@ -16,6 +16,9 @@ _ELSEWHERE = {
     "torch.nn.modules.pixelshuffle": "shunt.nn.modules.images",
     "torch.nn.modules.sparse": "shunt.nn.modules.embedding",
     "torch.nn.modules.upsampling": "shunt.nn.modules.images",
+    **{f"torch.optim.{name}": "shunt.optim._rules"
+       for name in ("adadelta", "adagrad", "adam", "adamw", "rmsprop", "sgd")},
+    **{f"torch.optim.{name}": "shunt.optim._more_rules" for name in ("adamax", "asgd", "nadam", "radam", "rprop")},
 }
 
 # The PyTorch whose names and semantics Shunt has.

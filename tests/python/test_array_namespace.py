@@ -1,5 +1,5 @@
-"""shunt.array_api, the Python array API standard's functions, and what a tensor says of it. The standard's own test suite:
-array_api/."""
+"""shunt.array_api, the Python array API standard's functions, and what a tensor says of it. The standard's own test
+suite: array_api/."""
 
 import pytest
 

@@ -95,8 +95,16 @@ def test_a_program_as_an_argument_and_as_input():
     assert by_text("-c").returncode == 2
 
 
+def test_modules_by_their_files_names():
+    result = by_text("-c", "from torch.optim.adam import Adam\nfrom torch.optim.nadam import NAdam\nimport torch\n"
+                           "from torch.distributions.normal import Normal\nfrom torch.utils.data.sampler import Sampler\n"
+                           "print(Adam is torch.optim.Adam, torch.optim.nadam.NAdam is NAdam, Normal(0.0, 1.0).mean.item())")
+    assert result.stdout == "True True 0.0\n", result.stderr
+
+
 def test_what_cant_be_imported_is_said_to_be_shunts_lack():
-    result = by_text("-c", "import importlib.util, torch\nprint(importlib.util.find_spec('torch.fx'))\nfrom torch.fx import Graph")
+    result = by_text("-c", "import importlib.util, torch\nprint(importlib.util.find_spec('torch.fx'))\nfrom torch.fx "
+                           "import Graph")
     assert result.stdout == "None\n"
     assert "ModuleNotFoundError: No module named 'torch.fx': `import torch` is answered by Shunt here" in result.stderr
     assert "doesn't have: torch.fx\n" in result.stderr

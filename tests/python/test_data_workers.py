@@ -227,9 +227,28 @@ def test_a_process_that_dies_is_an_error():
         list(DataLoader(Dies(), num_workers=1))
 
 
-def test_batches_as_they_are_ready():
-    got = [int(i) for i in DataLoader(Slow(0.5), num_workers=2, in_order=False)]
-    assert sorted(got) == [0, 1, 2, 3] and got[-1] in (1, 3)
+class Waits(Dataset):
+    """Whose example 1, of the second process, is made half a second after example 2, of the first."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        if i == 2:
+            self.file.touch()
+        while i == 1 and not self.file.exists():
+            time.sleep(0.01)
+        time.sleep(0.5 if i == 1 else 0)
+        return i
+
+
+def test_batches_as_they_are_ready(tmp_path):
+    got = [int(i) for i in DataLoader(Waits(tmp_path / "made"), num_workers=2, in_order=False)]
+    assert sorted(got) == [0, 1, 2, 3] and got.index(2) < got.index(1)
+    assert [int(i) for i in DataLoader(Waits(tmp_path / "again"), num_workers=2)] == [0, 1, 2, 3]
 
 
 def test_large_batches_and_an_end_before_the_last():

@@ -38,10 +38,12 @@ def test_operators_are_counted_and_timed():
 def test_a_slow_operator_takes_long():
     large, small = shunt.ones(400, 400), shunt.ones(2, 2)
     with profile() as seen:
-        small.exp()
-        large @ large
-    rows = {row.key: row for row in seen.key_averages()}
-    assert rows["aten::mm"].cpu_time_total > rows["aten::exp"].cpu_time_total > 0
+        for _ in range(5):
+            small.exp()
+            large @ large
+    # The shortest, as another process may have had the CPU during the others.
+    shortest = {name: min(e.cpu_time_total for e in seen.events() if e.name == name) for name in ("aten::mm", "aten::exp")}
+    assert shortest["aten::mm"] > shortest["aten::exp"] > 0
 
 
 def test_tables():

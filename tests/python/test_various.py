@@ -130,3 +130,27 @@ def test_out():
     values, places = shunt.empty(0), shunt.empty(0, dtype=shunt.int64)
     shunt.mode(shunt.tensor([1.0, 1.0, 0.0]), out=(values, places))
     assert (values.item(), places.item()) == (1.0, 1)
+
+
+def test_draws_without_end_take_no_memory():
+    from itertools import islice
+
+    from shunt.utils.data import RandomSampler
+    drawn = list(islice(RandomSampler([0, 0, 0], replacement=True, num_samples=10**10), 100))
+    assert len(drawn) == 100 and set(drawn) == {0, 1, 2}
+    assert len(list(RandomSampler([0, 0, 0], replacement=True, num_samples=35))) == 35
+
+
+def test_no_accelerator_is_there():
+    from shunt import accelerator
+    assert accelerator.is_available() == shunt.cuda.is_available() and accelerator.device_count() == shunt.cuda.device_count()
+    if not accelerator.is_available():
+        assert accelerator.current_accelerator() is None
+        with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
+            accelerator.synchronize()
+
+
+def test_onnx_is_refused():
+    import shunt.onnx
+    with pytest.raises(NotImplementedError, match="writes no ONNX files"):
+        shunt.onnx.export(shunt.nn.Linear(1, 1), (shunt.ones(1),), "x.onnx")

@@ -3,7 +3,6 @@
 from shunt import _C, finfo
 from shunt import _operators as ops
 from shunt._composites import broadcast_shapes
-from shunt._composites.sampling import multinomial
 from shunt.distributions import constraints
 from shunt.distributions._with_logits import WithLogits, check_one
 from shunt.distributions.distribution import Distribution
@@ -59,7 +58,7 @@ class Categorical(WithLogits, Distribution):
         rows = self.probs.detach().reshape((-1, self._num_events))
         if sample_shape.numel() == 0 or rows.size(0) == 0:
             return ops.empty(self._extended_shape(sample_shape), dtype=_C.int64, device=rows.device)
-        drawn = multinomial(rows, sample_shape.numel(), True)
+        drawn = rows.multinomial(sample_shape.numel(), True)
         return drawn.t().reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value):

@@ -5,6 +5,7 @@ import math
 from shunt import _operators as ops
 from shunt import finfo
 from shunt._tensor import Tensor
+from shunt.optim._steps import count_steps, rate_of
 from shunt.optim.optimizer import Optimizer, check_settings
 
 
@@ -14,7 +15,7 @@ def _with_decay(p, grad, group):
     if group["weight_decay"] == 0:
         return grad
     if group.get("decoupled_weight_decay"):
-        p.mul_(1 - float(group["lr"]) * group["weight_decay"])
+        p.mul_(1 - rate_of(group["lr"]) * group["weight_decay"])
         return grad
     return grad.add(p, alpha=group["weight_decay"])
 
@@ -79,20 +80,23 @@ class NAdam(Optimizer):
         )
 
     def _update(self, params, grads, states, group):
-        (beta1, beta2), lr = group["betas"], float(group["lr"])
-        for p, grad, state in zip(params, grads, states):
+        for p, state in zip(params, states):
             if "exp_avg" not in state:
                 state["exp_avg"], state["exp_avg_sq"] = ops.zeros_like(p), ops.zeros_like(p)
                 state["mu_product"] = ops.ones([], dtype=p.dtype if p.is_floating_point() else None)
-            step = _next_step(state)
-            grad = _with_decay(p, grad, group)
+        (beta1, beta2), lr = map(float, group["betas"]), rate_of(group["lr"])
+        for step, places in count_steps(params, states, group, self.state):
             mu, mu_next = (beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
-            product = state["mu_product"] = state["mu_product"] * mu
-            mean = state["exp_avg"].lerp_(grad, 1 - beta1)
-            square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-            divisor = (square / (1 - beta2**step)).sqrt_().add_(group["eps"])
-            p.addcdiv_(grad, divisor, value=-lr * (1 - mu) / (1 - float(product)))
-            p.addcdiv_(mean, divisor, value=-lr * mu_next / (1 - float(product) * mu_next))
+            correction = 1 - beta2**step
+            for i in places:
+                p, state = params[i], states[i]
+                grad = _with_decay(p, grads[i], group)
+                product = state["mu_product"].mul_(mu).to(step.dtype)
+                mean = state["exp_avg"].lerp_(grad, 1 - beta1)
+                square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+                divisor = (square / correction).sqrt_().add_(group["eps"])
+                p.addcdiv_(grad * (lr * (1 - mu) / (product - 1)), divisor)
+                p.addcdiv_(mean * (lr * mu_next / (product * mu_next - 1)), divisor)
 
 
 class RAdam(Optimizer):
@@ -129,22 +133,24 @@ class RAdam(Optimizer):
         )
 
     def _update(self, params, grads, states, group):
-        (beta1, beta2), lr = group["betas"], float(group["lr"])
-        limit = 2 / (1 - beta2) - 1
-        for p, grad, state in zip(params, grads, states):
+        for p, state in zip(params, states):
             if "exp_avg" not in state:
                 state["exp_avg"], state["exp_avg_sq"] = ops.zeros_like(p), ops.zeros_like(p)
-            step = _next_step(state)
-            grad = _with_decay(p, grad, group)
-            mean = state["exp_avg"].lerp_(grad, 1 - beta1)
-            square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-            correction = 1 - beta2**step
-            length = limit - 2 * step * beta2**step / correction  # of the mean of squares, in steps
-            update = mean / (1 - beta1**step)
-            if length > 5:
-                rectified = math.sqrt((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length))
-                update = update / square.sqrt().add_(group["eps"]) * (math.sqrt(correction) * rectified)
-            p.add_(update, alpha=-lr)
+        (beta1, beta2), lr = map(float, group["betas"]), rate_of(group["lr"])
+        limit = 2 / (1 - beta2) - 1
+        for step, places in count_steps(params, states, group, self.state):
+            power = beta2**step
+            length = limit - 2 * step * power / (1 - power)  # of the mean of squares, in steps
+            rectified = (length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length)
+            scale, rate = ((1 - power) * rectified).sqrt(), lr / (1 - beta1**step)
+            for i in places:
+                p, state = params[i], states[i]
+                grad = _with_decay(p, grads[i], group)
+                mean = state["exp_avg"].lerp_(grad, 1 - beta1)
+                square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+                update = mean * rate
+                # Of too short a mean the scale may be NaN; it isn't taken then.
+                p.sub_(ops.where(length > 5, update / square.sqrt().add_(group["eps"]) * scale, update))
 
 
 class Adamax(Optimizer):
@@ -180,15 +186,18 @@ class Adamax(Optimizer):
         )
 
     def _update(self, params, grads, states, group):
-        (beta1, beta2), lr = group["betas"], float(group["lr"])
-        for p, grad, state in zip(params, grads, states):
+        for p, state in zip(params, states):
             if "exp_avg" not in state:
                 state["exp_avg"], state["exp_inf"] = ops.zeros_like(p), ops.zeros_like(p)
-            step = _next_step(state)
-            grad = _with_decay(p, grad, group)
-            mean = state["exp_avg"].lerp_(grad, 1 - beta1)
-            largest = state["exp_inf"].copy_(ops.maximum(state["exp_inf"] * beta2, grad.abs().add_(group["eps"])))
-            p.addcdiv_(mean, largest, value=-lr / (1 - beta1**step))
+        (beta1, beta2), lr = map(float, group["betas"]), rate_of(group["lr"])
+        for step, places in count_steps(params, states, group, self.state):
+            rate = lr / (beta1**step - 1)
+            for i in places:
+                state = states[i]
+                grad = _with_decay(params[i], grads[i], group)
+                mean = state["exp_avg"].lerp_(grad, 1 - beta1)
+                largest = state["exp_inf"].copy_(ops.maximum(state["exp_inf"] * beta2, grad.abs().add_(group["eps"])))
+                params[i].addcdiv_(mean * rate, largest)
 
 
 class ASGD(Optimizer):
@@ -275,10 +284,10 @@ class Rprop(Optimizer):
 
     def _update(self, params, grads, states, group):
         (shrink, grow), (least, most) = group["etas"], group["step_sizes"]
+        count_steps(params, states, group, self.state)
         for p, grad, state in zip(params, grads, states):
             if "prev" not in state:
                 state["prev"], state["step_size"] = ops.zeros_like(p), ops.full_like(grad, float(group["lr"]))
-            _next_step(state)
             grad = -grad if group["maximize"] else grad
             agreement = grad * state["prev"]
             factor = ops.ones_like(grad).masked_fill_(agreement > 0, grow).masked_fill_(agreement < 0, shrink)

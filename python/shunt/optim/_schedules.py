@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_right
 
-from shunt.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+from shunt.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau, set_rate
 
 
 class MultiplicativeLR(LRScheduler):
@@ -134,7 +134,7 @@ class CyclicLR(_WithMomentum):
         base_lrs = _for_groups("base_lr", base_lr, optimizer)
         if last_epoch == -1:
             for group, lr in zip(optimizer.param_groups, base_lrs):
-                group["lr"] = lr
+                set_rate(group, lr)
         self.max_lrs = _for_groups("max_lr", max_lr, optimizer)
         down = float(step_size_up if step_size_down is None else step_size_down)
         self.total_size = float(step_size_up) + down
@@ -321,8 +321,8 @@ class SequentialLR(_OfSchedulers, LRScheduler):
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
                 "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
-                f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones to be equal to "
-                f"{len(milestones)}"
+                f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones to be "
+                f"equal to {len(milestones)}"
             )
         self._schedulers, self._milestones = list(schedulers), list(milestones)
         self.optimizer, self.last_epoch = optimizer, last_epoch + 1
@@ -330,7 +330,7 @@ class SequentialLR(_OfSchedulers, LRScheduler):
 
     def _begin(self, scheduler):
         for group in self.optimizer.param_groups:
-            group["lr"] = group["initial_lr"]
+            set_rate(group, group["initial_lr"])
         scheduler.step(0)
         self._last_lr = scheduler.get_last_lr()
 

@@ -1,8 +1,8 @@
 """A plugin of pytest for array-api-tests: which of its tests are judged.
 
-Shunt has no complex numbers. The suite leaves out the dtypes that ARRAY_API_TESTS_SKIP_DTYPES names, but for one place,
-which takes the largest of the complex dtypes where there may be none; it is given one. Tests of special cases of complex
-numbers, of Fourier transforms and of what needs a decomposition of matrices are skipped.
+Shunt has no complex numbers. The suite leaves out the dtypes that ARRAY_API_TESTS_SKIP_DTYPES names, but for one
+place, which takes the largest of the complex dtypes where there may be none; it is given one. Tests of special cases of
+complex numbers, of Fourier transforms and of what needs a decomposition of matrices are skipped.
 """
 
 import functools
@@ -44,4 +44,4 @@ def reason_to_skip(test):
 def pytest_collection_modifyitems(items):
     for item in items:
         if what := reason_to_skip(item.nodeid):
-            item.add_marker(pytest.mark.skip(reason=f"{what}: Shunt has none"))
+            item.add_marker(pytest.mark.skip(reason=f"not judged: {what}"))

@@ -2,8 +2,8 @@
 
     tests/run --long python --array-api FOLDER
 
-FOLDER is a checkout of the repository data-apis/array-api-tests with its submodule. SHUNT_ARRAY_API_EXAMPLES says how many
-examples each test draws (100).
+FOLDER is a checkout of the repository data-apis/array-api-tests with its submodule. SHUNT_ARRAY_API_EXAMPLES says how
+many examples each test draws (100).
 """
 
 import importlib.util
@@ -32,8 +32,8 @@ def test_the_suite_of_the_standard(record_property):
         "ARRAY_API_TESTS_SKIP_DTYPES": "complex64,complex128",
         "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
     }
-    command = [sys.executable, "-m", "pytest", "-p", "judged_functions", "-p", "no:cacheprovider", "-q", "--disable-warnings",
-               "-W", "ignore", "--tb=short", "--disable-deadline", "--max-examples",
+    command = [sys.executable, "-m", "pytest", "-p", "judged_functions", "-p", "no:cacheprovider", "-q",
+               "--disable-warnings", "-W", "ignore", "--tb=short", "--disable-deadline", "--max-examples",
                os.environ.get("SHUNT_ARRAY_API_EXAMPLES", "100"), f"--xfails-file={HERE / 'differences.txt'}",
                "array_api_tests"]
     ran = subprocess.run(command, cwd=FOLDER, env=environment, capture_output=True, text=True)

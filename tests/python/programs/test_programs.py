@@ -2,9 +2,9 @@
 
     tests/run --long python --programs FOLDER
 
-FOLDER holds checkouts of pytorch/examples, karpathy/minGPT, albanD/subclass_zoo and tinygrad/tinygrad, under the names
-behind the slash. Data is drawn (text() here, stand_ins/torchvision, stand_ins/gymnasium), and random numbers are NumPy's
-in both packages (stand_ins/same_draws.py), so that what programs print can be compared number by number.
+FOLDER holds checkouts of pytorch/examples, karpathy/minGPT, albanD/subclass_zoo and tinygrad/tinygrad, under the
+names behind the slash. Data is drawn (text() here, stand_ins/torchvision, stand_ins/gymnasium), and random numbers are
+NumPy's in both packages (stand_ins/same_draws.py), so that what programs print can be compared number by number.
 """
 
 import importlib.util
@@ -24,7 +24,8 @@ HERE = pathlib.Path(__file__).parent
 FOLDER = os.environ.get("SHUNT_PROGRAMS")
 PROGRAMS = json.loads((HERE / "programs.json").read_text())
 
-pytestmark = pytest.mark.skipif(not FOLDER, reason="not run: no folder was given (tests/run --long python --programs FOLDER)")
+pytestmark = pytest.mark.skipif(
+    not FOLDER, reason="not run: no folder was given (tests/run --long python --programs FOLDER)")
 
 #: Of the same steps' losses, relatively.
 TOLERANCE = 0.02
@@ -108,7 +109,8 @@ def test_a_policy_is_learnt_in_as_many_episodes(name, tmp_path):
 
 #: The simple files of subclass_zoo: those that run under PyTorch 2.13 without CUDA and need neither torch.fx, nor
 #: torch._prims_common, nor PyTorch's dispatcher in Python, nor sparse tensors, nor weak references to storages.
-ZOO = ["autograd_monkeypatch", "base_tensor", "bug_zoo", "custom_parameter", "dynamic_shapes", "dynamic_strides", "empty_tensor",
+ZOO = ["autograd_monkeypatch", "base_tensor", "bug_zoo", "custom_parameter", "dynamic_shapes", "dynamic_strides",
+       "empty_tensor",
        "flat_view_tensor", "functorch_test", "negative_tensor",
        "progressive_lowering_tensor", "python_meta_tensor", "quantized_tensor", "simple_functorch",
        "torchdynamo_dynamic_inference", "tracing_guards", "trivial_tensors", "utils"]
@@ -126,11 +128,12 @@ def test_tinygrads_operators(tmp_path):
     ran = {}
     for package in ("torch", "shunt"):
         folders = [folder, str(HERE / "stand_ins"), os.environ.get("PYTHONPATH", "")]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders)), "PYTHONDONTWRITEBYTECODE": "1",
-                       "RECORDED": str(tmp_path / "results"), "CACHEDB": str(tmp_path / "cache.db"),
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders)),
+                       "PYTHONDONTWRITEBYTECODE": "1", "RECORDED": str(tmp_path / "results"),
+                       "CACHEDB": str(tmp_path / "cache.db"),
                        "CC": next(filter(shutil.which, ("clang", "clang-19")), "clang")}
-        command = [sys.executable, *(["-m", "shunt"] if package == "shunt" else []), "-m", "pytest", "-p", "torch_side", "-p",
-                   "no:cacheprovider", "-q", "--tb=line", "-W", "ignore", "test/backend/test_ops.py"]
+        command = [sys.executable, *(["-m", "shunt"] if package == "shunt" else []), "-m", "pytest", "-p", "torch_side",
+                   "-p", "no:cacheprovider", "-q", "--tb=line", "-W", "ignore", "test/backend/test_ops.py"]
         ran[package] = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True).stdout
     last = ran["shunt"].strip().rpartition("\n")[2]
     print(f"tinygrad's test_ops.py: {last}; under PyTorch: {ran['torch'].strip().rpartition(chr(10))[2]}")

@@ -177,6 +177,15 @@ def _cubic(size, out, scale, align_corners):
     return index, weights
 
 
+def _whole_weights(weights):
+    """The largest power of 2 by which the weights become numbers of 16 bits, and the weights times it, rounded."""
+    largest = max(map(max, weights))
+    one = 1
+    while one < 2**22 and 0.5 + largest * one * 2 < 2**15:
+        one *= 2
+    return one, [[math.floor(abs(w) * one + 0.5) * math.copysign(1, w) for w in row] for row in weights]
+
+
 def _scale(size, out, factor, align_corners):
     if align_corners:
         return (size - 1) / (out - 1) if out > 1 else 0.0
@@ -230,10 +239,10 @@ def interpolate(
         return (pooling.adaptive_avg_pool1d, pooling.adaptive_avg_pool2d, pooling.adaptive_avg_pool3d)[dims - 1](
             input, tuple(sizes)
         )
-    # Bytes are weighted as numbers, and are bytes again after each dimension, the last one first.
-    bytes = input.dtype is uint8 and mode in _MODES
-    result = input.to(float32) if bytes else input
-    for d in reversed(range(dims)) if bytes else range(dims):
+    # Bytes are weighted by whole numbers, and are bytes again after each dimension, the last one first.
+    as_bytes = input.dtype is uint8 and mode in _MODES
+    result = input.to(float32) if as_bytes else input
+    for d in reversed(range(dims)) if as_bytes else range(dims):
         n, out, factor = input.size(d + 2), sizes[d], factors[d]
         if n == 0 or out <= 0:
             raise RuntimeError(
@@ -244,10 +253,12 @@ def interpolate(
             half = 0.5 if mode == "nearest-exact" else 0.0
             result = result.index_select(d + 2, tensor([min(int((i + half) * scale), n - 1) for i in range(out)]))
         else:
-            places = (_cubic if mode == "bicubic" else _linear)(n, out, scale, align_corners)
-            result = _resample(result, d + 2, *places)
-            if bytes:
-                result = (result + 0.5).floor().clamp(0, 255)
+            index, weights = (_cubic if mode == "bicubic" else _linear)(n, out, scale, align_corners)
+            if as_bytes:
+                one, weights = _whole_weights(weights)
+                result = ((_resample(result, d + 2, index, weights) + one / 2) / one).floor().clamp(0, 255)
+            else:
+                result = _resample(result, d + 2, index, weights)
     return result.to(input.dtype).contiguous(memory_format=format_of(input))
 
 

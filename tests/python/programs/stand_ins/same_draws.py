@@ -1,7 +1,7 @@
 """Runs a program with random numbers of NumPy's in the place of torch's: python [-m shunt] -m same_draws FILE ...
 
-So that a program draws the same numbers under PyTorch and under Shunt, whose generators differ, and what it learns can be
-compared step by step. `import torch` is PyTorch's or Shunt's, as the process has it.
+So that a program draws the same numbers under PyTorch and under Shunt, whose generators differ, and what it learns can
+be compared step by step. `import torch` is PyTorch's or Shunt's, as the process has it.
 """
 
 import math
@@ -110,7 +110,7 @@ torch.Tensor.normal_ = _normal_
 torch.Tensor.bernoulli_ = _bernoulli_
 torch.randn, torch.rand, torch.randint, torch.randperm = _randn, _rand, _randint, _randperm
 torch.randn_like, torch.rand_like = _like(_randn), _like(_rand)
-torch.multinomial = _multinomial
+torch.multinomial = torch.Tensor.multinomial = _multinomial
 F.dropout = _dropout
 F.scaled_dot_product_attention = _attention
 

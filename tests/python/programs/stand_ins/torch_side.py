@@ -1,8 +1,8 @@
 """A plugin of pytest for tinygrad's test/backend/test_ops.py: the torch side of its tests, without tinygrad's.
 
-Each test calls functions of torch's and tinygrad's, and compares results and gradients. tinygrad compiles every one, which
-takes an hour. Here those of PyTorch are kept in the file RECORDED names in a first run, and Shunt's compared with them in a
-second one, within the test's tolerances.
+Each test calls functions of torch's and tinygrad's, and compares results and gradients. tinygrad compiles every one,
+which takes an hour. Here those of PyTorch are kept in the file RECORDED names in a first run, and Shunt's compared with
+them in a second one, within the test's tolerances.
 """
 
 import os
@@ -33,8 +33,8 @@ def _inputs(low, high, shapes, values, forward_only):
     return [tensor.type(torch.int32) if tensor.dtype == torch.int64 else tensor for tensor in tensors]
 
 
-def _compare(shps, torch_fxn, tinygrad_fxn=None, atol=1e-6, rtol=1e-3, grad_atol=1e-4, grad_rtol=1e-3, forward_only=False,
-             vals=None, low=-2, high=2):
+def _compare(shps, torch_fxn, tinygrad_fxn=None, atol=1e-6, rtol=1e-3, grad_atol=1e-4, grad_rtol=1e-3,
+             forward_only=False, vals=None, low=-2, high=2):
     tensors = _inputs(low, high, shps, vals, forward_only)
     found = [torch_fxn(*tensors)]
     if not forward_only and tensors:
@@ -47,14 +47,13 @@ def _compare(shps, torch_fxn, tinygrad_fxn=None, atol=1e-6, rtol=1e-3, grad_atol
         return
     for place, (ours, theirs) in enumerate(zip(found, _results[key], strict=True)):
         what = f"gradient {place - 1}" if place else "result"
-        assert ours.shape == theirs.shape and ours.dtype == theirs.dtype, f"{what}: {ours.dtype} {ours.shape} for " \
-                                                                           f"{theirs.dtype} {theirs.shape}"
+        assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype), what
         tolerance = {"atol": grad_atol, "rtol": grad_rtol} if place else {"atol": atol, "rtol": rtol}
         numpy.testing.assert_allclose(ours, theirs, err_msg=what, **tolerance)
 
 
-def _raises(self, shps, torch_fxn, tinygrad_fxn=None, expected=None, forward_only=False, exact=False, vals=None, low=-1.5,
-            high=1.5):
+def _raises(self, shps, torch_fxn, tinygrad_fxn=None, expected=None, forward_only=False, exact=False, vals=None,
+            low=-1.5, high=1.5):
     with self.assertRaises(expected):
         torch_fxn(*_inputs(low, high, shps, vals, forward_only))
 
