@@ -14,8 +14,8 @@ _DISTRIBUTION = __package__.replace("_", "-")
 def load_libshunt() -> None:
     """Loads libshunt, which the extension then finds by its name; ImportError where another copy is loaded already.
 
-    Loaded by itself rather than as a dependency of the extension, it looks for symbols in its own dependencies only, and
-    not in PyTorch's libraries first.
+    Loaded by itself rather than as a dependency of the extension, it looks for symbols in its own dependencies only,
+    and not in PyTorch's libraries first.
     """
     name = libshunt()
     if os.path.isabs(name):
@@ -46,7 +46,8 @@ def loaded_libshunts() -> "list[str]":
 
 
 def libshunt() -> str:
-    """The file of libshunt that the extension belongs to; Debian's packages have only its name, which the loader knows."""
+    """The file of libshunt that the extension belongs to; Debian's packages have only its name, which the loader
+    knows."""
     if _build.LIBSHUNT:
         return _build.LIBSHUNT
     try:
@@ -65,6 +66,6 @@ def minor(version: str) -> str:
 def _advice(error: str) -> str:
     # glibc keeps some 1,500 bytes for the thread-locals of libraries that a running program loads, as libshunt.
     if "static TLS" in error:
-        return (f". Other libraries have used up the room for thread-locals: import {__package__} before them, or start "
-                "Python with GLIBC_TUNABLES=glibc.rtld.optional_static_tls=4096 in the environment.")
+        return (f". Other libraries have used up the room for thread-locals: import {__package__} before them, or "
+                "start Python with GLIBC_TUNABLES=glibc.rtld.optional_static_tls=4096 in the environment.")
     return ""

@@ -1,4 +1,5 @@
-"""Fits a damped pendulum to what was measured of another: its length and friction, by gradients through Runge-Kutta steps."""
+"""Fits a damped pendulum to what was measured of another: its length and friction, by gradients through Runge-Kutta
+steps."""
 
 import time
 
@@ -60,8 +61,8 @@ def main():
     length, friction = None, None
     for compiled in (False, True):
         (length, friction), losses, seconds = fit(compiled, options.rounds, options.steps)
-        print(f"{'compiled' if compiled else 'eager':8}  length {length:.3f}  friction {friction:.3f}  loss {losses[0]:.5f} -> "
-              f"{losses[-1]:.7f}  {seconds:.2f} s")
+        print(f"{'compiled' if compiled else 'eager':8}  length {length:.3f}  friction {friction:.3f}  loss "
+              f"{losses[0]:.5f} -> {losses[-1]:.7f}  {seconds:.2f} s")
     if options.plot:
         plot(options.plot, "Fit of a pendulum", "round", "loss", loss=(range(len(losses)), losses))
 

@@ -25,8 +25,8 @@ def main():
     one_by_one = [grad(loss_of)(weights, x[i], y[i]) for i in range(options.samples)]
     end = time.perf_counter()
     largest = max((at_once[name] - shunt.stack([g[name] for g in one_by_one])).abs().max().item() for name in weights)
-    print(f"{options.samples} samples: at once {1e3 * (middle - begin):.2f} ms, one by one {1e3 * (end - middle):.2f} ms, "
-          f"largest difference {largest:.1e}")
+    print(f"{options.samples} samples: at once {1e3 * (middle - begin):.2f} ms, one by one {1e3 * (end - middle):.2f} "
+          f"ms, largest difference {largest:.1e}")
 
     norms = shunt.stack([g.flatten(1).square().sum(1) for g in at_once.values()]).sum(0).sqrt()
     factors = (1.0 / norms).clamp(max=1.0)

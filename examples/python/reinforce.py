@@ -8,7 +8,8 @@ from shunt import nn
 
 
 class CartPole:
-    """The cart and pole of Barto, Sutton and Anderson (1983), a step 0.02 s. The state: place, speed, angle, its speed."""
+    """The cart and pole of Barto, Sutton and Anderson (1983), a step 0.02 s. The state: place, speed, angle, its
+    speed."""
 
     def reset(self):
         self.state = shunt.empty(4).uniform_(-0.05, 0.05)
@@ -22,7 +23,8 @@ class CartPole:
         common = (force + 0.05 * turn * turn * sine) / 1.1
         turning = (9.8 * sine - cosine * common) / (0.5 * (4.0 / 3.0 - 0.1 * cosine * cosine / 1.1))
         pushing = common - 0.05 * turning * cosine / 1.1
-        self.state = shunt.tensor([place + 0.02 * speed, speed + 0.02 * pushing, angle + 0.02 * turn, turn + 0.02 * turning])
+        self.state = shunt.tensor([place + 0.02 * speed, speed + 0.02 * pushing, angle + 0.02 * turn,
+                                   turn + 0.02 * turning])
         place, _, angle, _ = self.state.tolist()
         return self.state, abs(place) > 2.4 or abs(angle) > math.radians(12)
 

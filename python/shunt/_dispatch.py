@@ -8,7 +8,8 @@ import enum
 from shunt import _C
 from shunt._C import DispatchKeySet
 
-DispatchKey = enum.IntEnum("DispatchKey", [(name, value) for name, value, _ in _C._dispatch_key_names()], module="shunt._C")
+DispatchKey = enum.IntEnum("DispatchKey", [(name, value) for name, value, _ in _C._dispatch_key_names()],
+                           module="shunt._C")
 DispatchKey.__doc__ = "What a kernel can be registered for: backends, Autograd, Autocast, Python, ..."
 DispatchKey.__str__ = lambda self: f"DispatchKey.{self.name}"
 DispatchKey.__repr__ = lambda self: f"<DispatchKey.{self.name}: {self.value}>"
@@ -37,7 +38,8 @@ def _dispatch_key_for_device(device_type):
     names = {"cpu": "CPU", "cuda": "CUDA", "hip": "HIP", "xpu": "XPU", "hpu": "HPU", "xla": "XLA", "mps": "MPS",
              "meta": "Meta", "privateuseone": "PrivateUse1"}
     if device_type not in names:
-        raise RuntimeError(f"there is no dispatch key for the device type '{device_type}'; expected one of {sorted(names)}")
+        raise RuntimeError(f"there is no dispatch key for the device type '{device_type}'; expected one of "
+                           f"{sorted(names)}")
     return names[device_type]
 
 
@@ -149,7 +151,8 @@ class _AutoDispatchBelowAutograd(_ExcludeDispatchKeyGuard):
     """What a kernel for Autograd holds around the call of the kernel below: Autograd and ADInplaceOrView are off."""
 
     def __init__(self):
-        super().__init__(DispatchKeySet("AutogradFunctionality", "AutogradOther", "AutogradNestedTensor", "ADInplaceOrView"))
+        super().__init__(DispatchKeySet("AutogradFunctionality", "AutogradOther", "AutogradNestedTensor",
+                                        "ADInplaceOrView"))
 
 
 class _AutoDispatchBelowADInplaceOrView(_AutoDispatchBelowAutograd):

@@ -17,8 +17,8 @@ def functionalize(func, *, remove="mutations"):
     When func raises, the arguments are as they were.
     """
     if remove not in ("mutations", "mutations_and_views"):
-        raise RuntimeError(f"functionalize(f, remove='mutations'): valid options for removal are: remove='mutations' and "
-                           f"remove='mutations_and_views', got remove={remove!r}")
+        raise RuntimeError("functionalize(f, remove='mutations'): valid options for removal are: remove='mutations' "
+                           f"and remove='mutations_and_views', got remove={remove!r}")
 
     @functools.wraps(func)
     def wrapped(*args, **kwargs):

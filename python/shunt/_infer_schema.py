@@ -112,9 +112,9 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
             refuse(f"Parameter {name} must have a type annotation")
         text = _schema_type(hints[name], types)
         if text is None:
-            refuse(f"Parameter {name} has unsupported type {hints[name]}. The valid types are: Tensor, int, float, bool, "
-                   "str, dtype, device, layout, memory_format, Generator, Optional of these, and List or Sequence of Tensor, "
-                   "int, float, bool, str")
+            refuse(f"Parameter {name} has unsupported type {hints[name]}. The valid types are: Tensor, int, float, "
+                   "bool, str, dtype, device, layout, memory_format, Generator, Optional of these, and List or "
+                   "Sequence of Tensor, int, float, bool, str")
         if mutates_args == "unknown" and text.startswith("Tensor") or name in mutated:
             if not text.startswith("Tensor"):
                 refuse(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated")

@@ -29,7 +29,8 @@ def _check_not_in_place():
     caller = sys._getframe(2)
     at, bytecode = caller.f_lasti, caller.f_code.co_code
     name = dis.opname[bytecode[at]] if at >= 0 else ""
-    if name == "BINARY_OP" and bytecode[at + 1] < 13 or name.startswith("BINARY_") and name != "BINARY_OP":  # 13: NB_INPLACE_ADD
+    # 13: NB_INPLACE_ADD.
+    if name == "BINARY_OP" and bytecode[at + 1] < 13 or name.startswith("BINARY_") and name != "BINARY_OP":
         return
     _refuse("is an operand in place")
 
@@ -107,7 +108,8 @@ class LiftedFloat:
     __pow__ = __rpow__ = _refused("is raised to a power, or is one")
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _refused("is divided with a "
                                                                                             "remainder")
-    # Without __float__ and __index__, so that methods of tensors don't take it for a number, and leave it to those above.
+    # Without __float__ and __index__, so that methods of tensors don't take it for a number, and leave it to those
+    # above.
     __bool__ = __int__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refused("is read as a number")
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refused("is compared")
     __hash__ = _refused("is a key")

@@ -89,8 +89,8 @@ def _deepcopy_wrapper(tensor, memo):
     with no_grad():
         result = tensor.clone()
     if type(result) is not type(tensor):
-        raise RuntimeError(f"__deepcopy__(): clone() of the class {type(tensor).__name__}, whose tensors have no data of their "
-                           f"own, has to return one of that class, and returned a {type(result).__name__}")
+        raise RuntimeError(f"__deepcopy__(): clone() of the class {type(tensor).__name__}, whose tensors have no data "
+                           f"of their own, has to return one of that class, and returned a {type(result).__name__}")
     memo[id(tensor)] = result
     return result.requires_grad_() if tensor.requires_grad else result
 

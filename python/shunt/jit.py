@@ -4,7 +4,8 @@ import json
 
 from shunt import _C
 
-__all__ = ["Explanation", "Stats", "clear", "enabled", "explain", "invalidation_log", "set_enabled", "stats", "wait_idle"]
+__all__ = ["Explanation", "Stats", "clear", "enabled", "explain", "invalidation_log", "set_enabled", "stats",
+           "wait_idle"]
 
 
 def set_enabled(on):
@@ -74,7 +75,8 @@ def _as_overload(op, args, kwargs):
         if op is None:
             raise RuntimeError(f"explain(): there is no operator {name}")
     if not isinstance(op, _C.OpOverloadPacket):
-        raise TypeError(f"explain(): expected an operator, or its name such as 'aten::add.Tensor', got {type(op).__name__}")
+        raise TypeError("explain(): expected an operator, or its name such as 'aten::add.Tensor', got "
+                        f"{type(op).__name__}")
     problems = []
     for name in op.overloads():
         overload = getattr(op, name)
@@ -87,8 +89,8 @@ def _as_overload(op, args, kwargs):
 
 
 def explain(op, *args, **kwargs):
-    """What the call op(*args, **kwargs) does, without making it: the keys, the kernels on the way, modes, and whether and
-    why it is compiled.
+    """What the call op(*args, **kwargs) does, without making it: the keys, the kernels on the way, modes, and whether
+    and why it is compiled.
 
     op: an operator of shunt.ops, or its name, "aten::add.Tensor".
     """

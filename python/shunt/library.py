@@ -24,7 +24,8 @@ from shunt._custom_op import CustomOpDef, custom_op
 from shunt._infer_schema import infer_schema
 
 __all__ = [
-    "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel", "impl", "impl_abstract",
+    "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel", "impl",
+    "impl_abstract",
     "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake", "register_kernel",
     "register_torch_dispatch", "register_vmap", "triton_op", "wrap_triton"
 ]
@@ -173,8 +174,8 @@ def define(qualname, schema, *, lib=None, tags=()):
         raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
     ns, name = _split(qualname)
     if not schema.lstrip().startswith("("):
-        raise ValueError(f"define(qualname, schema, ...): expected schema to look like e.g. \"(Tensor x) -> Tensor\" but "
-                         f"got \"{schema}\"")
+        raise ValueError("define(qualname, schema, ...): expected schema to look like e.g. \"(Tensor x) -> Tensor\" "
+                         f"but got \"{schema}\"")
     (lib or _library_of(ns, "define")).define(name + schema, tags=tags)
 
 
@@ -275,8 +276,9 @@ def register_autograd(op, backward, /, *, setup_context=None, lib=None):
 
     Args:
         backward: backward(ctx, *grads) -> the gradients of the arguments, None for those that have none.
-        setup_context: setup_context(ctx, inputs, output), called after the operator ran, which keeps what backward needs:
-            ctx.save_for_backward(...). With a keyword argument `keyword_only_inputs` where the operator has such.
+        setup_context: setup_context(ctx, inputs, output), called after the operator ran, which keeps what backward
+            needs: ctx.save_for_backward(...). With a keyword argument `keyword_only_inputs` where the operator has
+                such.
     """
     from shunt import _custom_op
     if isinstance(op, CustomOpDef):
@@ -323,7 +325,8 @@ def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None)
 
 def register_vmap(op, func=None, /, *, lib=None):
     """Not available: operators of programs are mapped by a loop over the batch."""
-    raise NotImplementedError("register_vmap: vmap maps operators of programs by a loop over the batch, which needs no rule")
+    raise NotImplementedError("register_vmap: vmap maps operators of programs by a loop over the batch, which needs no "
+                              "rule")
 
 
 def triton_op(*args, **kwargs):

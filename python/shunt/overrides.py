@@ -139,7 +139,8 @@ def get_default_nowrap_functions():
 def get_ignored_functions():
     """Functions that never ask a __torch_function__."""
     import shunt
-    return {getattr(shunt, name) for name in ("is_grad_enabled", "set_grad_enabled", "manual_seed", "initial_seed", "seed")
+    return {getattr(shunt, name) for name in ("is_grad_enabled", "set_grad_enabled", "manual_seed", "initial_seed",
+                                              "seed")
             if hasattr(shunt, name)}
 
 
@@ -151,7 +152,8 @@ def get_overridable_functions():
     methods = []
     for name in dir(shunt.Tensor):
         value = getattr(shunt.Tensor, name)
-        if name.startswith("__") and name not in ("__getitem__", "__setitem__", "__len__", "__bool__", "__float__", "__int__"):
+        if name.startswith("__") and name not in ("__getitem__", "__setitem__", "__len__", "__bool__", "__float__",
+                                                  "__int__"):
             continue
         if type(value).__name__ == "getset_descriptor":
             methods.append(value.__get__)

@@ -1,4 +1,5 @@
-"""Finds PyTorch without importing it. As a program: prints, as JSON, what an extension for this Python is compiled with."""
+"""Finds PyTorch without importing it. As a program: prints, as JSON, what an extension for this Python is compiled
+with."""
 
 import importlib.util
 import json
@@ -11,8 +12,8 @@ import sysconfig
 def torch_folder():
     """The folder of the package torch, or None.
 
-    pip builds in an environment of its own, which hides the one that it installs into; so that one's packages are looked
-    at as files.
+    pip builds in an environment of its own, which hides the one that it installs into; so that one's packages are
+    looked at as files.
     """
     spec = importlib.util.find_spec("torch")
     if spec is not None and spec.origin:

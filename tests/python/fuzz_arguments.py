@@ -12,6 +12,7 @@ import gc
 import os
 import random
 import resource
+import signal
 import sys
 import time
 import warnings
@@ -22,8 +23,9 @@ import shunt.nn.functional as F
 # Names that end the process, wait, write files, or change what all calls see.
 SKIPPED = ("set_default", "save", "load", "as_torch", "set_num", "manual_seed", "set_printoptions", "set_rng_state",
            "set_autocast", "compile", "set_flush", "seed", "fork", "breakpoint", "from_file", "set_grad_enabled",
-           "inference_mode", "no_grad", "enable_grad")
-MOST_ELEMENTS = 1 << 16  # of a tensor that calls are given: larger results are dropped
+           "inference_mode", "no_grad", "enable_grad", "to_torch")  # whose import, once interrupted, crashes
+MOST_ELEMENTS = 1 << 16  # of a result that is printed
+LONGEST_CALL = 2.0  # seconds
 
 
 class Index:
@@ -97,7 +99,8 @@ class Fuzzer:
     def tensor(self):
         r = self.random
         shape = [r.choice((0, 1, 2, 2, 3, 3)) for _ in range(r.randrange(4))]
-        dtype = r.choice((shunt.float32, shunt.float32, shunt.float64, shunt.int64, shunt.int32, shunt.uint8, shunt.bool,
+        dtype = r.choice((shunt.float32, shunt.float32, shunt.float64, shunt.int64, shunt.int32, shunt.uint8,
+                          shunt.bool,
                           shunt.bfloat16, shunt.float16))
         x = shunt.ones(shape, dtype=dtype) if r.random() < 0.5 else shunt.zeros(shape, dtype=dtype)
         kind = r.random()
@@ -158,7 +161,7 @@ class Fuzzer:
     def targets(self):
         found = []
         for module in (shunt, F, shunt.linalg, shunt.special, shunt.func):
-            found += [(f"{module.__name__}.{name}", getattr(module, name)) for name in dir(module)
+            found += [(f"{module.__name__}.{name}", getattr(module, name, None)) for name in dir(module)
                       if not name.startswith("_") and not any(s in name for s in SKIPPED)]
         found = [(name, f) for name, f in found if callable(f) and not isinstance(f, type(shunt))]
         found += [(name, None) for name in dir(shunt.Tensor)
@@ -177,10 +180,15 @@ class Fuzzer:
         return function(*args, **kwargs)
 
 
+def give_up(*_):
+    raise TimeoutError("a loop over what a huge number asks for")
+
+
 def fuzz(seconds, seed, verbose=False):
     """How many calls there were, and how many of them had a value. Raises what isn't an ordinary exception."""
     fuzzer = Fuzzer(seed)
     random.seed(seed)
+    signal.signal(signal.SIGALRM, give_up)
     targets = fuzzer.targets()
     calls = values = 0
     ends = time.monotonic() + seconds
@@ -188,16 +196,19 @@ def fuzz(seconds, seed, verbose=False):
         name, function = fuzzer.random.choice(targets)
         calls += 1
         try:
+            signal.setitimer(signal.ITIMER_REAL, LONGEST_CALL)
             result = fuzzer.call(name, function, verbose)
             values += 1
             if isinstance(result, shunt.Tensor) and 0 < result.numel() < MOST_ELEMENTS and not result.is_meta:
                 repr(result)
         except SystemError:
+            print(f"{name}: SystemError", file=sys.stderr)
             raise
         except (Exception, StopIteration):
             pass
         if calls % 2000 == 0:
             gc.collect()
+    signal.setitimer(signal.ITIMER_REAL, 0)
     return calls, values
 
 

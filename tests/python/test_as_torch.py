@@ -103,7 +103,8 @@ def test_modules_by_their_files_names():
 
 
 def test_what_cant_be_imported_is_said_to_be_shunts_lack():
-    result = by_text("-c", "import importlib.util, torch\nprint(importlib.util.find_spec('torch.fx'))\nfrom torch.fx import Graph")
+    result = by_text("-c", "import importlib.util, torch\nprint(importlib.util.find_spec('torch.fx'))\nfrom torch.fx "
+                           "import Graph")
     assert result.stdout == "None\n"
     assert "ModuleNotFoundError: No module named 'torch.fx': `import torch` is answered by Shunt here" in result.stderr
     assert "doesn't have: torch.fx\n" in result.stderr

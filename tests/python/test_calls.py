@@ -74,8 +74,10 @@ def test_a_number_counts_as_one_in_promotion():
 
 
 @pytest.mark.parametrize("call, name, grad", [
-    (lambda x: x + 1, "AddBackward0", 1.0), (lambda x: 1 + x, "AddBackward0", 1.0), (lambda x: x - 1, "SubBackward0", 1.0),
-    (lambda x: x * 2, "MulBackward0", 2.0), (lambda x: x / 2, "DivBackward0", 0.5), (lambda x: 1 - x, "RsubBackward1", -1.0),
+    (lambda x: x + 1, "AddBackward0", 1.0), (lambda x: 1 + x, "AddBackward0", 1.0),
+    (lambda x: x - 1, "SubBackward0", 1.0),
+    (lambda x: x * 2, "MulBackward0", 2.0), (lambda x: x / 2, "DivBackward0", 0.5),
+    (lambda x: 1 - x, "RsubBackward1", -1.0),
     (lambda x: x % 2, "RemainderBackward0", 1.0), (lambda x: x ** 2, "PowBackward0", 2.0),
     (lambda x: shunt.true_divide(x, 2), "DivBackward0", 0.5), (lambda x: x.clone().mul_(3), "MulBackward0", 3.0),
 ])
@@ -92,7 +94,8 @@ def test_nodes_have_pytorchs_names(call, name, grad):
     (lambda: shunt.add(ones(2), "a"), TypeError, ["add()", "'other' (position 2)", "Tensor", "str", "Number"]),
     (lambda: shunt.mm(ones(2, 2)), TypeError, ["mm()", "missing required argument 'mat2'"]),
     (lambda: shunt.mm(ones(2, 2), 3), TypeError, ["mm()", "'mat2' (position 2) must be Tensor, not int"]),
-    (lambda: shunt.mm(ones(2, 2), mat3=ones(2, 2)), TypeError, ["unexpected keyword argument 'mat3'", "did you mean 'mat2'"]),
+    (lambda: shunt.mm(ones(2, 2), mat3=ones(2, 2)), TypeError, ["unexpected keyword argument "
+                                                                "'mat3'", "did you mean 'mat2'"]),
     (lambda: shunt.mm(ones(2, 2), ones(2, 2), mat2=ones(2, 2)), TypeError, ["multiple values for argument 'mat2'"]),
     (lambda: shunt.relu(), TypeError, ["relu()", "missing required argument 'input'"]),
     (lambda: shunt.relu(ones(2), 1), TypeError, ["relu() takes 1 positional argument but 2 were given"]),

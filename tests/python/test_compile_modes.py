@@ -152,8 +152,10 @@ def make(kind, **settings):
 
 
 @pytest.mark.parametrize("kind, settings", [
-    ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True}), ("RMSprop", {}), ("RMSprop", {"momentum": 0.9, "centered": True}),
-    ("Adam", {}), ("Adam", {"capturable": True}), ("AdamW", {"amsgrad": True}), ("Adagrad", {"lr_decay": 0.1}), ("Adadelta", {}),
+    ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True}), ("RMSprop", {}),
+    ("RMSprop", {"momentum": 0.9, "centered": True}),
+    ("Adam", {}), ("Adam", {"capturable": True}), ("AdamW", {"amsgrad": True}), ("Adagrad", {"lr_decay": 0.1}),
+    ("Adadelta", {}),
     ("Adam", {"weight_decay": 0.1, "maximize": True}), ("NAdam", {}), ("RAdam", {}), ("Adamax", {}), ("Rprop", {}),
 ])
 def test_optimisers_are_part_of_graphs(kind, settings):

@@ -18,7 +18,8 @@ class Net(nn.Module):
 
 def test_parts_of_a_module_keep_their_parameters():
     net = Net()
-    assert [name for name, _ in net.named_parameters()] == ["body._orig_mod.weight", "body._orig_mod.bias", "head.weight", "head.bias"]
+    assert [name for name, _ in net.named_parameters()] == ["body._orig_mod.weight", "body._orig_mod.bias",
+                                                            "head.weight", "head.bias"]
     assert net.eval() is net and not net.body._orig_mod.training
     assert isinstance(net.body, nn.Module) and net.body.in_features == 2
     assert len(nn.Sequential(shunt.compile(nn.ReLU()), nn.Linear(1, 1))) == 2

@@ -14,9 +14,12 @@ RUNS = {
     "pendulum": (["--rounds", "40", "--steps", "40"],
                  r"eager +(?P<found>length .*loss \S+ -> \S+)  .* s\ncompiled +(?P=found)  .* s\n"),
     "reinforce": (["--games", "100"], r"games   1 to  50: .*\ngames  51 to 100: .*\n"),
-    "per_sample_gradients": (["--samples", "16"], r"16 samples: .*largest difference \d\.\de-0[6-9]\nnorms .*\n|16 samples: .*0\.0e\+00\n.*\n"),
-    "char_transformer": (["--steps", "60"], r"step    0  loss .*\nstep   50  loss .*\nstep   59  loss .*\na dispatch.*\n"),
-    "modes": ([], r"(aten\.\S+ +\d+ calls?  + ?.* us\n){4,}caught: aten\.sqrt\.default gave NaN\nreplaced: True MmBackward0 \{.*\}\n"),
+    "per_sample_gradients": (["--samples", "16"],
+                             r"16 samples: .*largest difference \d\.\de-0[6-9]\nnorms .*\n|16 samples: .*0\.0e\+00\n.*\n"),
+    "char_transformer": (["--steps", "60"],
+                         r"step    0  loss .*\nstep   50  loss .*\nstep   59  loss .*\na dispatch.*\n"),
+    "modes": ([],
+              r"(aten\.\S+ +\d+ calls?  + ?.* us\n){4,}caught: aten\.sqrt\.default gave NaN\nreplaced: True MmBackward0 \{.*\}\n"),
     "custom_operator": ([], r"values .*\ngradients .*\ngradcheck True\ncalled by name: True\nfake: \(1000, 1000\)\n"),
 }
 
@@ -31,7 +34,8 @@ def test_each_script_is_run():
 @pytest.mark.parametrize("name", RUNS)
 def test_a_script_runs(name):
     options, shown = RUNS[name]
-    run = subprocess.run([sys.executable, str(FOLDER / f"{name}.py"), *options], capture_output=True, text=True, timeout=300)
+    run = subprocess.run([sys.executable, str(FOLDER / f"{name}.py"), *options], capture_output=True, text=True,
+                         timeout=300)
     assert run.returncode == 0, run.stderr
     assert re.fullmatch(shown, run.stdout), run.stdout
 
@@ -39,5 +43,6 @@ def test_a_script_runs(name):
 def test_plots(tmp_path):
     pytest.importorskip("matplotlib")
     file = tmp_path / "plot.png"
-    subprocess.run([sys.executable, str(FOLDER / "pendulum.py"), "--rounds", "5", "--steps", "5", "--plot", str(file)], check=True)
+    subprocess.run([sys.executable, str(FOLDER / "pendulum.py"), "--rounds", "5", "--steps", "5", "--plot", str(file)],
+                   check=True)
     assert file.stat().st_size > 1000

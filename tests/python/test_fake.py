@@ -4,7 +4,8 @@ import pytest
 
 import shunt
 from shunt._functionalize import functionalize
-from shunt._subclasses.fake_tensor import (DataDependentOutputException, DynamicOutputShapeException, FakeTensor, FakeTensorMode, is_fake,
+from shunt._subclasses.fake_tensor import (DataDependentOutputException, DynamicOutputShapeException, FakeTensor,
+                                           FakeTensorMode, is_fake,
                                             unset_fake_temporarily)
 
 

@@ -38,7 +38,8 @@ def test_the_table_is_whole():
 
 
 def crossed(sample):
-    return types.SimpleNamespace(input=to_shunt(sample.input), args=to_shunt(sample.args), kwargs=to_shunt(sample.kwargs))
+    return types.SimpleNamespace(input=to_shunt(sample.input), args=to_shunt(sample.args),
+                                 kwargs=to_shunt(sample.kwargs))
 
 
 def first(results):

@@ -44,7 +44,8 @@ def test_define_and_impl_by_functions():
 
 
 def test_arguments_of_kernels(lib, ns):
-    lib.define("f(Tensor x, int n=2, *, float a=0.5, str s='u', int[2] k=1, Tensor? t=None, ScalarType? d=None) -> Tensor")
+    lib.define("f(Tensor x, int n=2, *, float a=0.5, str s='u', int[2] k=1, Tensor? t=None, ScalarType? d=None) -> "
+               "Tensor")
     seen = []
 
     def kernel(*args, **kwargs):
@@ -366,5 +367,6 @@ before = resident()
 rounds(2000)
 print(resident() - before)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "SHUNT_JIT": "0"})
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          env={**os.environ, "SHUNT_JIT": "0"})
     assert int(done.stdout) < 2000 * 600, done.stdout + done.stderr

@@ -44,7 +44,8 @@ def test_operators_and_arguments():
         (lambda: x.sum(), [(aten.sum.default, [(3, 4)], {})]),
         (lambda: x.sum(0), [(aten.sum.dim_IntList, [(3, 4), [0]], {})]),
         (lambda: x.max(1), [(aten.max.dim, [(3, 4), 1], {})]),
-        (lambda: shunt.mm(x, x.view(4, 3)), [(aten.view.default, [(3, 4), [4, 3]], {}), (aten.mm.default, [(3, 4), (4, 3)], {})]),
+        (lambda: shunt.mm(x, x.view(4, 3)), [(aten.view.default, [(3, 4), [4, 3]], {}),
+                                             (aten.mm.default, [(3, 4), (4, 3)], {})]),
         (lambda: x.detach().neg_(), [(aten.detach.default, [(3, 4)], {}), (aten.neg_.default, [(3, 4)], {})]),
         (lambda: shunt.relu(x), [(aten.relu.default, [(3, 4)], {})]),
     ]
@@ -307,8 +308,10 @@ def test_against_pytorch():
 
         class Mode(mode_class):
             def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-                shapes = [tuple(a.shape) if hasattr(a, "shape") else a for a in args if not isinstance(a, (list, tuple))]
-                calls.append((str(func), shapes, sorted(k for k in kwargs if k not in ("device", "pin_memory", "layout"))))
+                shapes = [tuple(a.shape) if hasattr(a,
+                                                    "shape") else a for a in args if not isinstance(a, (list, tuple))]
+                calls.append((str(func), shapes,
+                              sorted(k for k in kwargs if k not in ("device", "pin_memory", "layout"))))
                 return func(*args, **kwargs)
 
         x, v = lib.ones(3, 4), lib.ones(4)

@@ -1,4 +1,5 @@
-"""Forms of operators that the dictionary doesn't have, and arguments that PyTorch 2.13 has defaults for and 1.13 had not."""
+"""Forms of operators that the dictionary doesn't have, and arguments that PyTorch 2.13 has defaults for and 1.13 had
+not."""
 
 import pytest
 

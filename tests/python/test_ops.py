@@ -40,7 +40,8 @@ def test_overloads():
 
 
 def test_unknown_names():
-    with pytest.raises(AttributeError, match="'_OpNamespace' 'aten' object has no attribute 'reluu'; did you mean 'relu'"):
+    with pytest.raises(AttributeError, match="'_OpNamespace' 'aten' object has no attribute 'reluu'; did you mean "
+                                             "'relu'"):
         aten.reluu
     with pytest.raises(AttributeError, match="'nowhere' object has no attribute 'op'"):
         shunt.ops.nowhere.op
@@ -77,7 +78,8 @@ def test_calls_record_gradients():
 
 def test_wrong_calls():
     x = ones(2)
-    with pytest.raises(RuntimeError, match=r"aten::relu\(\) Expected a value of type 'Tensor' for argument 'self' but instead "
+    with pytest.raises(RuntimeError,
+                       match=r"aten::relu\(\) Expected a value of type 'Tensor' for argument 'self' but instead "
                                            r"found type 'str'"):
         aten.relu.default("a")
     with pytest.raises(RuntimeError, match=r"aten::relu\(\) is missing value for argument 'self'"):

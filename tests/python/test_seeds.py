@@ -62,7 +62,8 @@ def test_each_block_has_a_program_and_a_result():
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_program_shows_its_result(name):
-    run = subprocess.run([sys.executable, "-m", "shunt", str(FOLDER / f"{name}.py")], capture_output=True, text=True, timeout=120)
+    run = subprocess.run([sys.executable, "-m", "shunt", str(FOLDER / f"{name}.py")], capture_output=True, text=True,
+                         timeout=120)
     assert run.returncode == 0, run.stderr
     assert run.stderr == ""
     assert re.fullmatch(RESULTS[name], run.stdout), run.stdout

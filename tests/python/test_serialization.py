@@ -18,7 +18,8 @@ def everything():
         "list": [shunt.ones(2, dtype=shunt.bfloat16), 1, 2.5, None, "text", (True, b"bytes")],
         "strided": base.view(2, 3).t(), "shared": base[2:], "empty": shunt.empty(0, 3), "scalar": shunt.tensor(3.0),
         "mask": shunt.tensor([True, False]), "dtype": shunt.float64, "size": shunt.Size([1, 2]), "set": {1, 2},
-        "parameter": shunt.nn.Parameter(shunt.ones(2)), "recorded": shunt.ones(2, requires_grad=True), "device": shunt.device("cpu"),
+        "parameter": shunt.nn.Parameter(shunt.ones(2)), "recorded": shunt.ones(2, requires_grad=True),
+        "device": shunt.device("cpu"),
     }
 
 
@@ -166,14 +167,16 @@ class Evil:
         return eval, ("open('/tmp/shunt_evil', 'w')",)
 
 
-@pytest.mark.parametrize("data", [pickle.dumps(Evil(), 2), pickle.dumps({"x": [Evil()]}, 4), b"cos\nsystem\n(S'true'\ntR.",
+@pytest.mark.parametrize("data", [pickle.dumps(Evil(), 2), pickle.dumps({"x": [Evil()]}, 4),
+                                  b"cos\nsystem\n(S'true'\ntR.",
                                   b"cshunt\nload\n(S'x'\ntR.", b"c__builtin__\neval\n(S'1'\ntR."])
 def test_nothing_of_a_file_is_run(data):
     with pytest.raises(shunt.serialization.UnpicklingError, match="the file asks for"):
         shunt.load(archive_of(data))
 
 
-@pytest.mark.parametrize("data", [b"ctorch\nFloatStorage\n}S'dtype'\nctorch\nint32\nsb.", b"ctorch._utils\n_rebuild_tensor_v2\n}S'__defaults__'\n)sb."])
+@pytest.mark.parametrize("data", [b"ctorch\nFloatStorage\n}S'dtype'\nctorch\nint32\nsb.",
+                                  b"ctorch._utils\n_rebuild_tensor_v2\n}S'__defaults__'\n)sb."])
 def test_a_file_changes_nothing_for_others(data):
     with pytest.raises(shunt.serialization.UnpicklingError, match="a state for an object"):
         shunt.load(archive_of(data))

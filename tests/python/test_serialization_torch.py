@@ -30,7 +30,8 @@ def test_what_pytorch_saved_is_read(tmp_path):
     optimizer = torch.optim.Adam(model.parameters())
     model(torch.randn(5, 4)).sum().backward()
     optimizer.step()
-    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3, "half": torch.ones(2).half()},
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3,
+                "half": torch.ones(2).half()},
                tmp_path / "checkpoint.pt")
     loaded = shunt.load(tmp_path / "checkpoint.pt")
     assert loaded["epoch"] == 3

@@ -106,7 +106,8 @@ def test_mypy_knows_types(tmp_path):
     program = tmp_path / "program.py"
     known = [f"reveal_type({expression})" for expression, _ in lines]
     program.write_text("\n".join(["import shunt", "x = shunt.ones(3)", *known, *wrong]))
-    output = mypy(tmp_path, program).replace("shunt._tensor.", "").replace("shunt._C.", "").replace("builtins.", "").splitlines()
+    output = mypy(tmp_path, program).replace("shunt._tensor.", "").replace("shunt._C.",
+                                                                           "").replace("builtins.", "").splitlines()
     for number, (expression, kind) in enumerate(lines, 3):
         assert f'{program}:{number}: note: Revealed type is "{kind}"' in output, (expression, output)
     for number, expression in enumerate(wrong, 3 + len(lines)):

@@ -72,7 +72,8 @@ for _ in range(3):
 print(peaks[-1] - peaks[0])
 """
     # The compiler takes memory, too, once, at some time.
-    run = subprocess.run([sys.executable, "-c", program], env={**os.environ, "SHUNT_JIT": "0"}, capture_output=True, check=True)
+    run = subprocess.run([sys.executable, "-c", program], env={**os.environ, "SHUNT_JIT": "0"}, capture_output=True,
+                         check=True)
     assert int(run.stdout) < 1024
 
 

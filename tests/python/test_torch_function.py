@@ -52,7 +52,8 @@ def test_functions_methods_and_properties(x):
     cases = [
         (lambda: x + 1, T.add, 2, []), (lambda: 1 + x, T.add, 2, []), (lambda: x - 1, T.sub, 2, []),
         (lambda: x / 2, T.div, 2, []), (lambda: x < 1, T.lt, 2, []), (lambda: -x, T.neg, 1, []),
-        (lambda: x.sum(), T.sum, 1, []), (lambda: shunt.sum(x), shunt.sum, 1, []), (lambda: x.sum(dim=0), T.sum, 1, ["dim"]),
+        (lambda: x.sum(), T.sum, 1, []), (lambda: shunt.sum(x), shunt.sum, 1, []),
+        (lambda: x.sum(dim=0), T.sum, 1, ["dim"]),
         (lambda: shunt.add(x, x, alpha=2), shunt.add, 2, ["alpha"]), (lambda: x.add_(1), T.add_, 2, []),
         (lambda: x[0], T.__getitem__, 2, []), (lambda: x.size(), T.size, 1, []), (lambda: x.dim(), T.dim, 1, []),
         (lambda: x.shape, T.shape.__get__, 1, []), (lambda: x.dtype, T.dtype.__get__, 1, []),

@@ -123,7 +123,7 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
   friend struct TensorBlock;
   // A counter that tensors share apart from the storage they have now: one of theirs alone, or another storage's.
   struct SharedVersion : intrusive_ptr_target {
-    explicit SharedVersion(VersionCounter& counter) : counter(&counter) {}
+    explicit SharedVersion(VersionCounter& shown) : counter(&shown) {}
     VersionCounter* const counter;
   };
   void destroy() override;

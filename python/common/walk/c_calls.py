@@ -1,7 +1,7 @@
 """Which C functions user code may call in a captured call: those without state, output or input of their own.
 
-A replay runs no Python, so a C function that reads a clock, a file or a generator, or that writes anywhere but to Python objects
-that are compared before and after, must not be in a recording.
+A replay runs no Python, so a C function that reads a clock, a file or a generator, or that writes anywhere but to
+Python objects that are compared before and after, must not be in a recording.
 """
 
 import builtins
@@ -18,15 +18,18 @@ from . import library, origin
 
 _MODULES = frozenset(
     {
-        "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "_abc", "_collections", "_weakref",
+        "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "_abc", "_collections",
+        "_weakref",
         "_typing", "_bisect", "_heapq",
     }
 )  # fmt: skip
 
 _BUILTINS = frozenset(
     {
-        "__build_class__", "abs", "all", "any", "ascii", "bin", "callable", "chr", "delattr", "dir", "divmod", "format", "getattr",
-        "hasattr", "hash", "hex", "id", "isinstance", "issubclass", "iter", "len", "locals", "max", "min", "next", "oct", "ord",
+        "__build_class__", "abs", "all", "any", "ascii", "bin", "callable", "chr", "delattr", "dir", "divmod", "format",
+        "getattr",
+        "hasattr", "hash", "hex", "id", "isinstance", "issubclass", "iter", "len", "locals", "max", "min", "next",
+        "oct", "ord",
         "pow", "repr", "round", "setattr", "sorted", "sum", "vars",
     }
 )  # fmt: skip
@@ -35,10 +38,13 @@ _SYS = frozenset({"exc_info", "exception", "intern", "is_finalizing", "getrecurs
 # Classes whose methods, as C defines them, change nothing but their object.
 _CLASSES = frozenset(
     {
-        object, type, list, tuple, dict, set, frozenset, str, bytes, bytearray, int, bool, float, complex, range, slice, property,
+        object, type, list, tuple, dict, set, frozenset, str, bytes, bytearray, int, bool, float, complex, range, slice,
+        property,
         staticmethod, classmethod, BaseException, collections.deque, collections.OrderedDict, collections.defaultdict,
-        functools.partial, re.Pattern, re.Match, types.GeneratorType, types.CoroutineType, types.MappingProxyType, types.CellType,
-        types.FunctionType, types.MethodType, types.SimpleNamespace, types.GenericAlias, weakref.ref, contextvars.ContextVar,
+        functools.partial, re.Pattern, re.Match, types.GeneratorType, types.CoroutineType, types.MappingProxyType,
+        types.CellType,
+        types.FunctionType, types.MethodType, types.SimpleNamespace, types.GenericAlias, weakref.ref,
+        contextvars.ContextVar,
         type({}.keys()), type({}.values()), type({}.items()), type(iter([])), type(iter({})),
     }
     | {t for t in vars(itertools).values() if isinstance(t, type)}

@@ -1,7 +1,7 @@
 """What the bytecode of a function says about the names it uses.
 
-Only names matter, not which branch runs: a name that the code mentions counts as read. Where bytecode is of an unknown shape,
-the answer errs towards more names.
+Only names matter, not which branch runs: a name that the code mentions counts as read. Where bytecode is of an unknown
+shape, the answer errs towards more names.
 """
 
 import _string  # as string.Formatter does
@@ -34,7 +34,8 @@ class Facts(NamedTuple):
     stored_in_self: Set[str]
     loaded: Set[str]  # attributes that are read, but for those of methods called at once
     imports: Set[str]
-    escaped: Set[Tuple[str, ...]]  # those chains that are loaded as values, not to be called at once (from Python 3.11 on)
+    # Those chains that are loaded as values, not to be called at once (from Python 3.11 on)
+    escaped: Set[Tuple[str, ...]]
     is_open: bool  # reads attributes by names that can't be known
 
 
@@ -174,7 +175,8 @@ def attributes_in_format(text: str) -> Set[str]:
     found: Set[str] = set()
     try:
         for _, field, spec, _ in _string.formatter_parser(text):
-            found.update(name for is_attribute, name in _string.formatter_field_name_split(field or "")[1] if is_attribute)
+            parts = _string.formatter_field_name_split(field or "")[1]
+            found.update(name for is_attribute, name in parts if is_attribute)
             found |= attributes_in_format(spec) if spec else set()
     except ValueError:
         pass  # no format

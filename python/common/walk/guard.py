@@ -1,24 +1,24 @@
 """Guards: facts about Python state that a recording depends on, and their reference evaluation.
 
-A guard is flat: its owner is the object looked at (kept alive by the guard), and guards before it in a list say that the owner is
-still what a name leads to. `mismatch` is the meaning of each kind; the evaluation in C++ is tested against it. Evaluating a guard
-runs no code of the user's: no `__eq__`, no `__hash__` of a stored object, no property, no overridden method of a container.
-MISSING as what is expected: nothing may be there.
+A guard is flat: its owner is the object looked at (kept alive by the guard), and guards before it in a list say that
+the owner is still what a name leads to. `mismatch` is the meaning of each kind; the evaluation in C++ is tested against
+it. Evaluating a guard runs no code of the user's: no `__eq__`, no `__hash__` of a stored object, no property, no
+overridden method of a container. MISSING as what is expected: nothing may be there.
 
     kind             owner                 holds while
-    item             dict                  owner[key] is expected; a key that doesn't count by value is found by identity
-    missing          dict                  key isn't in owner
+    item             dict                  owner[key] is expected; a key that doesn't count by value is found by
+    identity missing          dict                  key isn't in owner
     keys             dict                  tuple(owner) has the expected keys, in this order
     index            list, deque           owner[key] is expected
     length           list, deque, set      len(owner) is expected; of a type, that of its dict
     cell             cell of a closure     its contents are expected
     empty_cell       cell of a closure     it has no contents
-    attribute        any object            its slot or C attribute `key` is expected; MISSING: one without value, or of another kind
-    type_attribute   type                  the raw value that the MRO gives for key is expected; MISSING: none
-    plain            type                  for each of the expected names the MRO gives what it gives for `object`, most often nothing
-    counter          C function            what it gives, called without arguments, is expected; it runs no other code
-    context          ContextVar            what it has in this context is expected; MISSING: nothing but its default
-    set              set                   tuple(owner) has the expected elements, in this order
+    attribute        any object            its slot or C attribute `key` is expected; MISSING: one without value, or of
+    another kind type_attribute   type                  the raw value that the MRO gives for key is expected; MISSING:
+    none plain            type                  for each of the expected names the MRO gives what it gives for `object`,
+    most often nothing counter          C function            what it gives, called without arguments, is expected; it
+    runs no other code context          ContextVar            what it has in this context is expected; MISSING: nothing
+    but its default set              set                   tuple(owner) has the expected elements, in this order
 """
 
 import enum
@@ -67,7 +67,8 @@ _COMPOSITE_TYPES = frozenset({tuple, slice})
 
 
 def is_value(x: object) -> bool:
-    """Whether x counts by value: numbers, strings, the tensor library's constants, enums, and tuples and slices of these alone."""
+    """Whether x counts by value: numbers, strings, the tensor library's constants, enums, and tuples and slices of
+    these alone."""
     kind = type(x)
     if kind in _VALUE_TYPES:
         return True
@@ -106,7 +107,8 @@ def has_plain_hash(x: object) -> bool:
 
 
 def keys_of(d: dict) -> tuple:
-    """The keys in their order, whatever a subclass makes of iteration. (An OrderedDict has an order besides the dict's.)"""
+    """The keys in their order, whatever a subclass makes of iteration. (An OrderedDict has an order besides the
+    dict's.)"""
     return tuple(OrderedDict.__iter__(d) if isinstance(d, OrderedDict) else dict.__iter__(d))
 
 

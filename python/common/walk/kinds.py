@@ -100,7 +100,8 @@ _CONTAINERS: List[Tuple[type, Handler]] = [
 ]
 
 # Classes made in C whose instances Python sees all of, so that classes derived from them can be walked.
-_TRANSPARENT = frozenset({object, int, float, complex, str, bytes, types.SimpleNamespace, functools.partial, property, BaseException})
+_TRANSPARENT = frozenset({object, int, float, complex, str, bytes, types.SimpleNamespace, functools.partial, property,
+                          BaseException})
 
 
 def handler_of(kind: type) -> Handler:

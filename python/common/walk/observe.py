@@ -1,7 +1,7 @@
 """Observed: which code runs in a call, and which C functions it calls, by sys.setprofile.
 
-Code of the standard library counts as the user's where user code called it, and as the tensor library's where that did. Only the thread
-that watches is seen; that another one starts is refused.
+Code of the standard library counts as the user's where user code called it, and as the tensor library's where that did.
+Only the thread that watches is seen; that another one starts is refused.
 """
 
 import importlib
@@ -15,7 +15,8 @@ from .code_facts import Facts, attributes_asked_for, attributes_in_format, facts
 from .guard import Refusal
 
 # Of these files, computed names are of no user's attributes, but of functions being wrapped and the like.
-_HARMLESS = frozenset({"functools.py", "contextlib.py", "typing.py", "enum.py", "abc.py", "types.py", "_collections_abc.py"})
+_HARMLESS = frozenset({"functools.py", "contextlib.py", "typing.py", "enum.py", "abc.py", "types.py",
+                       "_collections_abc.py"})
 
 
 class Observed:
@@ -36,7 +37,8 @@ class Observed:
         self._before: Optional[object] = None
         self._running = False
         self._import: Optional[types.FrameType] = None  # what runs inside an import is of no call
-        self._below: Dict[int, types.FrameType] = {}  # frames that were there at the start: not of the call that is watched
+        # Frames that were there at the start: not of the call that is watched.
+        self._below: Dict[int, types.FrameType] = {}
 
     # Watching.
 
@@ -44,7 +46,8 @@ class Observed:
         """Watches this thread from now on, together with an Observed that already does. Refuses another profiler."""
         before = sys.getprofile()
         if before is not None and not isinstance(getattr(before, "__self__", None), Observed):
-            self._outside.append(Refusal("profiler", "a profile function is set (sys.setprofile); capture while none is"))
+            self._outside.append(Refusal("profiler", "a profile function is set (sys.setprofile); capture while none "
+                                                     "is"))
             return
         self._before = before
         self._running = True
@@ -133,7 +136,8 @@ class Observed:
         if allowed is None:
             is_standard = self._origins[id(code)][1] == origin.STANDARD
             is_own_lock = is_standard and c_calls.is_lock(function)
-            allowed = self._allowed[key] = is_own_lock or c_calls.is_allowed(function) and (is_standard or function is not id)
+            allowed = self._allowed[key] = (is_own_lock or c_calls.is_allowed(function)
+                                            and (is_standard or function is not id))
             if allowed and (c_calls.reads_all_attributes(function) or _asks_by_name(function)):
                 self._asked[key] = (code, function)
                 self._summary = None
@@ -147,13 +151,16 @@ class Observed:
 
     def _on_import(self, frame: types.FrameType) -> None:
         caller = frame.f_back
-        if caller is not None and id(caller) not in self._below and self._origins.get(id(caller.f_code), ("", ""))[1] == origin.USER:
+        if (caller is not None and id(caller) not in self._below
+                and self._origins.get(id(caller.f_code), ("", ""))[1] == origin.USER):
             self._outside.append(_refusal(caller.f_code, caller.f_lineno, _IMPORTS))
 
     def _on_thread(self, frame: types.FrameType) -> None:
-        """A thread is started: refused at the user's own line, before what the threads of the standard library call for it."""
+        """A thread is started: refused at the user's own line, before what the threads of the standard library call for
+        it."""
         caller = frame
-        while caller.f_back is not None and id(caller.f_back) not in self._below and self._origins[id(caller.f_code)][1] != origin.USER:
+        while (caller.f_back is not None and id(caller.f_back) not in self._below
+               and self._origins[id(caller.f_code)][1] != origin.USER):
             caller = caller.f_back
             self._origin_of(caller)
         refusal = _refusal(caller.f_code, caller.f_lineno, _STARTS_THREAD)

@@ -1,4 +1,5 @@
-"""Where code, classes and modules come from: the tensor library and this package, the standard library, or anybody else (a user).
+"""Where code, classes and modules come from: the tensor library and this package, the standard library, or anybody else
+(a user).
 
 What the library's own files do is not walked: their state is guarded by the surroundings of a recording.
 """
@@ -62,7 +63,8 @@ def is_installed(file: str) -> bool:
 
 
 def of_code(code: types.CodeType, module_name: Optional[str]) -> str:
-    """The origin of a code object. Generated code has no file: the module whose globals it uses (`module_name`) decides."""
+    """The origin of a code object. Generated code has no file: the module whose globals it uses (`module_name`)
+    decides."""
     file = code.co_filename
     if file.startswith("<frozen importlib"):
         return LIBRARY  # the import system is nobody's computation

@@ -13,8 +13,8 @@ from . import library, origin
 
 
 class Refused(Exception):
-    """A call that can't be captured soundly. `retry`: a later call may be another matter, as that of an optimiser which has
-    made its state."""
+    """A call that can't be captured soundly. `retry`: a later call may be another matter, as that of an optimiser which
+    has made its state."""
 
     def __init__(self, reason: str, where: str = "", retry: bool = False):
         super().__init__(f"{where}: {reason}" if where else reason)

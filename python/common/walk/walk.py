@@ -1,14 +1,16 @@
 """walk(): everything that a call of user code can read, as guards, tensors, and places that can't be walked.
 
-From the roots and from the globals of all observed code, objects are visited breadth first, so that a guard follows those that
-lead to its owner. How an object is walked depends on its class: see walk_containers, walk_functions, walk_instances.
+From the roots and from the globals of all observed code, objects are visited breadth first, so that a guard follows
+those that lead to its owner. How an object is walked depends on its class: see walk_containers, walk_functions,
+walk_instances.
 
 Note [Names decide]
-Modules of nn, optimisers and schedulers are walked whole: the library reads their attributes by computed names. Of all other objects,
-classes and Python modules only those attributes are looked at that observed user code names (Summary.names), at any place: the code
-that reads an attribute needn't be the code that found the object. Absence counts where it matters: a name that the class has and an
-instance could shadow, one asked for by getattr or hasattr, one that the code assigns. Of classes, the library's too, it matters of all
-names that code uses and of special methods, which run without being named: anybody can give a class a property or a `__bool__`.
+Modules of nn, optimisers and schedulers are walked whole: the library reads their attributes by computed names. Of all
+other objects, classes and Python modules only those attributes are looked at that observed user code names
+(Summary.names), at any place: the code that reads an attribute needn't be the code that found the object. Absence
+counts where it matters: a name that the class has and an instance could shadow, one asked for by getattr or hasattr,
+one that the code assigns. Of classes, the library's too, it matters of all names that code uses and of special methods,
+which run without being named: anybody can give a class a property or a `__bool__`.
 """
 
 import abc
@@ -44,7 +46,8 @@ class Walker:
         self.code_ids: Set[int] = set()  # of result.functions: equal code may be in several files
         self.class_names = self.seen.names | self.seen.called | self.seen.library_called | special_names.NAMES
         self.references: List[Tuple[object, Place]] = []  # targets of weak references
-        self.instance_names: Dict[type, Set[str]] = {}  # attributes that instances have, which classes mustn't take over
+        # Attributes that instances have, which classes mustn't take over.
+        self.instance_names: Dict[type, Set[str]] = {}
         self._grouped: Dict[int, List[Guard]] = {}  # by owner
         self._guarded: Set[tuple] = set()
         self._visited: Dict[int, bool] = {}  # by id: whether the place was optional
@@ -146,8 +149,10 @@ def walk(roots: List[Tuple[str, object]], observed: Observed) -> Walk:
     walk_functions_of_library(w)
     w.run()
     visit_referred(w)
-    if not w.seen.called.isdisjoint(("__instancecheck__", "__subclasscheck__")):  # of abc, which a later register() answers otherwise
-        w.guard("counter", abc.get_cache_token, None, abc.get_cache_token(), "the classes registered with abstract ones")
+    # Of abc, which a later register() answers otherwise.
+    if not w.seen.called.isdisjoint(("__instancecheck__", "__subclasscheck__")):
+        w.guard("counter", abc.get_cache_token, None, abc.get_cache_token(), "the classes registered with abstract "
+                                                                             "ones")
     walk_instance_names(w)
     for guards in w._grouped.values():
         w.result.guards.extend(guards)
@@ -156,7 +161,8 @@ def walk(roots: List[Tuple[str, object]], observed: Observed) -> Walk:
 
 
 def _refuse_lost_closures(w: Walker) -> None:
-    """Code that reads a closure which the walk hasn't found; the cell of `__class__`, made by the compiler, never changes."""
+    """Code that reads a closure which the walk hasn't found; the cell of `__class__`, made by the compiler, never
+    changes."""
     inner = {id(c) for code, _ in w.observed.user_codes() for c in nested(code) if c is not code}
     for code, _ in w.observed.user_codes():
         lost = [name for name in code.co_freevars if name != "__class__"]
@@ -164,5 +170,6 @@ def _refuse_lost_closures(w: Walker) -> None:
             where = f"{code.co_name} ({code.co_filename}:{code.co_firstlineno})"
             w.refuse(
                 Place(where, 0, False),
-                f"reads {', '.join(lost)} from a closure that can't be found; pass the function as an argument or make it a global",
+                f"reads {', '.join(lost)} from a closure that can't be found; pass the function as an argument or make "
+                "it a global",
             )

@@ -1,4 +1,5 @@
-"""How containers are walked: by their keys, length and elements. Immutable ones need no guards, only their elements do."""
+"""How containers are walked: by their keys, length and elements. Immutable ones need no guards, only their elements
+do."""
 
 import types
 from collections import OrderedDict, deque
@@ -77,7 +78,8 @@ def walk_reference(w, value, place) -> None:
 
 
 def visit_referred(w) -> None:
-    """Visits the targets of weak references. An object that nothing else leads to may be let go by its holder, who isn't known."""
+    """Visits the targets of weak references. An object that nothing else leads to may be let go by its holder, who
+    isn't known."""
     while w.references:
         found, w.references = w.references, []
         for target, place in found:

@@ -11,15 +11,18 @@ from .place import Place
 
 _CACHE = "functools.lru_cache keeps results, which a replay would neither read nor add to; call the function without it"
 _UNSEEN = f"calls into C code that can't be watched; use {library.NAME}'s functions instead"
-_SETTING = "is a setting that a module computes when it is asked, which can't be compared; read it outside and pass it as an argument"
-_C_FUNCTION = "calls {} from C, unseen, which a replay would not run again; call it outside and pass its result as an argument"
+_SETTING = ("is a setting that a module computes when it is asked, which can't be compared; read it outside and pass it as "
+            "an argument")
+_C_FUNCTION = ("calls {} from C, unseen, which a replay would not run again; call it outside and pass its result as an "
+               "argument")
 
 
 _NAMES_OF_FUNCTIONS = frozenset({"__name__", "__qualname__", "__doc__", "__annotations__"})
 
 
 def walk_function(w, f, place) -> None:
-    """A Python function: whole where its code was observed; of the library's wrappers and of functools.wraps, what they wrap."""
+    """A Python function: whole where its code was observed; of the library's wrappers and of functools.wraps, what they
+    wrap."""
     code = f.__code__
     is_user = w.observed.has(code)
     for name in w.seen.names & _NAMES_OF_FUNCTIONS:
@@ -82,7 +85,8 @@ def walk_method(w, method, place) -> None:
 
 
 def walk_c_callable(w, f, place) -> None:
-    """A C function is its identity; a bound method of an object leads to the object. Others from C can call it unseen."""
+    """A C function is its identity; a bound method of an object leads to the object. Others from C can call it
+    unseen."""
     if isinstance(f, types.BuiltinFunctionType) and not c_calls.is_allowed(f):
         w.refuse(place, _C_FUNCTION.format(c_calls.name_of(f)))
     holder = getattr(f, "__self__", None)
@@ -152,7 +156,8 @@ def _walk_globals_of(w, d: dict, file: str, chains: Dict[Tuple[str, ...], bool])
     for chain, is_escaped in chains.items():
         if is_escaped:
             _check_escaped(w, d.get(chain[0], builtins.get(chain[0])), chain)
-    # C functions that the standard library calls are watched as the user's are; its locks and caches are nobody's input.
+    # C functions that the standard library calls are watched as the user's are; its locks and caches are nobody's
+    # input.
     optional = origin.of_name(d.get("__name__")) == origin.STANDARD
     visits = []
     from_builtins = []
@@ -222,7 +227,8 @@ def _walk_absent(w, module: types.ModuleType, name: str, place) -> None:
 
 
 def _hold_of_foreign(w, module, name: str, place, is_module: bool = False) -> None:
-    """An attribute of a module of the library's, the standard library's or an installed package's: users may have set or replaced it."""
+    """An attribute of a module of the library's, the standard library's or an installed package's: users may have set
+    or replaced it."""
     value = vars(module)[name]
     if _is_unseen(value):
         w.refuse(place, _UNSEEN)
@@ -232,11 +238,13 @@ def _hold_of_foreign(w, module, name: str, place, is_module: bool = False) -> No
     kind = origin.of_name(module.__name__)
     if is_module or _is_unseen(value) or isinstance(value, (types.BuiltinFunctionType, types.ModuleType)):
         return
-    # Of others' functions, those that users put there matter. The methods of an instance, random.gauss say, are as good as it.
+    # Of others' functions, those that users put there matter. The methods of an instance, random.gauss say, are as good
+    # as it.
     if kind != origin.USER:
         if isinstance(value, types.FunctionType) and not w.observed.has(value.__code__):
             return
-        place = place._replace(optional=place.optional or kind == origin.LIBRARY or not isinstance(value, (type, types.MethodType)))
+        place = place._replace(optional=place.optional or kind == origin.LIBRARY
+                               or not isinstance(value, (type, types.MethodType)))
     w.visit(value, place)
 
 
@@ -264,7 +272,8 @@ def walk_python_module(w, module, place) -> None:
 
 
 def _walk_named(w, module, names: Set[str], place) -> None:
-    """The attributes of others' module that code names. A C function that isn't only called, where names are computed, is refused."""
+    """The attributes of others' module that code names. A C function that isn't only called, where names are computed,
+    is refused."""
     check_unseen(w, module, names, place.path)
     for name in sorted(names & vars(module).keys(), key=lambda n: (n not in w.seen.names, n)):
         if name.startswith("__"):
@@ -303,13 +312,16 @@ def check_unseen(w, module, names: Set[str], path: str) -> None:
 
 
 def _is_foreign(module) -> bool:
-    """The tensor library's, the standard library's, and installed packages: their functions and classes aren't replaced in a run."""
+    """The tensor library's, the standard library's, and installed packages: their functions and classes aren't replaced
+    in a run."""
     file = getattr(module, "__file__", None) or ""
-    return origin.of_name(module.__name__) != origin.USER or origin.is_installed(file) or not file.endswith(".py") and file != ""
+    return (origin.of_name(module.__name__) != origin.USER or origin.is_installed(file)
+            or not file.endswith(".py") and file != "")
 
 
 def _is_unseen(value) -> bool:
-    """Callable objects of classes made in C by others than the library and Python: ufuncs, Cython's functions, and such classes."""
+    """Callable objects of classes made in C by others than the library and Python: ufuncs, Cython's functions, and such
+    classes."""
     if isinstance(value, types.MethodType):
         value = value.__func__
     kind = value if isinstance(value, type) else type(value)

@@ -21,7 +21,8 @@ _MEMBERS = ("_parameters", "_buffers", "_modules")
 # Entries of a class's dict that no computation reads.
 _BORING = frozenset(
     {
-        "__module__", "__doc__", "__dict__", "__weakref__", "__qualname__", "__annotations__", "__firstlineno__", "__slots__",
+        "__module__", "__doc__", "__dict__", "__weakref__", "__qualname__", "__annotations__", "__firstlineno__",
+        "__slots__",
         "__static_attributes__", "__parameters__", "__orig_bases__", "__abstractmethods__", "_abc_impl", "__annotate__",
         "__annotations_cache__", "__annotate_func__",
     }
@@ -126,8 +127,8 @@ def _walk_dict(w, value, attributes: dict, names: List[str], shape: Shape, place
 
 
 def walk_logger(w, value, place) -> None:
-    """A logger of logging: whether it logs. Its handlers are lists that count by length, since logging a message is refused: it reads
-    the clock."""
+    """A logger of logging: whether it logs. Its handlers are lists that count by length, since logging a message is
+    refused: it reads the clock."""
     attributes = dict_of(value)
     _guard_class(w, value, place)
     w.guard("attribute", value, "__dict__", attributes, f"{place.path}.__dict__")
@@ -145,13 +146,15 @@ def walk_logger(w, value, place) -> None:
 
 
 def walk_exception(w, value, place) -> None:
-    """What exceptions made in C keep: their arguments, of which their text is made, and more by class, as the number of an OSError."""
+    """What exceptions made in C keep: their arguments, of which their text is made, and more by class, as the number of
+    an OSError."""
     for base in type(value).__mro__[:-1]:
         if not issubclass(base, BaseException) or base.__flags__ & (1 << 9):
             continue
         for name, descriptor in vars(base).items():
             is_kept = type(descriptor) is types.MemberDescriptorType or name == "args"
-            if name == "__dict__" or not is_kept and (name not in w.seen.names or type(descriptor) is not types.GetSetDescriptorType):
+            if name == "__dict__" or not is_kept and (name not in w.seen.names
+                                                      or type(descriptor) is not types.GetSetDescriptorType):
                 continue
             path = f"{place.path}.{name}"
             try:
@@ -203,7 +206,8 @@ def walk_whole(w, value, place) -> None:
 
 
 def walk_instance_names(w) -> None:
-    """What modules and optimisers have themselves, and code of the library's reads, their classes mustn't get: a property comes first."""
+    """What modules and optimisers have themselves, and code of the library's reads, their classes mustn't get: a
+    property comes first."""
     for kind, names in w.instance_names.items():
         if kind.__flags__ & (1 << 9):
             lacking = sorted(n for n in names - w.class_names if type_lookup(kind, n) is MISSING)
@@ -245,8 +249,8 @@ def walk_tensor(w, value, place) -> None:
 
 
 def walk_class(w, kind, place) -> None:
-    """A class of a user's or of the library's: what its MRO gives for each name that code mentions, and for special methods, and
-    what it lacks of these."""
+    """A class of a user's or of the library's: what its MRO gives for each name that code mentions, and for special
+    methods, and what it lacks of these."""
     whose = origin.of_class(kind)
     if not kind.__flags__ & (1 << 9):
         _check_methods(w, kind, place)
@@ -282,7 +286,8 @@ def walk_class(w, kind, place) -> None:
 def _walk_class_entry(w, kind, base, name: str, value: object, place, is_user: bool) -> None:
     path = f"{base.__qualname__}.{name}"
     w.guard_grouped("type_attribute", kind, name, value, path)
-    is_patch = isinstance(value, types.FunctionType) and w.observed.has(value.__code__)  # a method that a user gave to others' class
+    # A method that a user gave to others' class.
+    is_patch = isinstance(value, types.FunctionType) and w.observed.has(value.__code__)
     if not (is_user or is_patch) or isinstance(value, types.MemberDescriptorType):
         return
     depth = place.depth if isinstance(value, _FUNCTIONS) else place.depth + 1
@@ -290,7 +295,8 @@ def _walk_class_entry(w, kind, base, name: str, value: object, place, is_user: b
 
 
 def _check_methods(w, kind, place) -> None:
-    """Refuses methods of a class made in C that code reads as values, as in `iter(datetime.now, None)`: called unseen."""
+    """Refuses methods of a class made in C that code reads as values, as in `iter(datetime.now, None)`: called
+    unseen."""
     for name in w.seen.loaded & vars(kind).keys():
         if type(vars(kind)[name]) in (types.ClassMethodDescriptorType, staticmethod):
             w.visit(getattr(kind, name), place._replace(path=f"{kind.__qualname__}.{name}"))

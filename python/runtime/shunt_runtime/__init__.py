@@ -25,7 +25,8 @@ def include_dir() -> str:
 
 
 def library_dir() -> str:
-    """The folder of libshunt.so.<version>, of libshunt_jit.so.<version>, its compiler, and of the OpenBLAS that it loads."""
+    """The folder of libshunt.so.<version>, of libshunt_jit.so.<version>, its compiler, and of the OpenBLAS that it
+    loads."""
     return _os.path.join(_HERE, "lib")
 
 

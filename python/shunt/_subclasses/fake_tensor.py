@@ -25,13 +25,14 @@ class DataDependentOutputException(RuntimeError):
 
 
 class FakeTensor(Tensor):
-    """A tensor without elements. Operators on it have the results that they have on real ones, as far as these are sizes,
-    strides, dtype, device, aliases and graph."""
+    """A tensor without elements. Operators on it have the results that they have on real ones, as far as these are
+    sizes, strides, dtype, device, aliases and graph."""
 
     __torch_function__ = _C._disabled_torch_function_impl
 
     def __new__(cls, *args, **kwargs):
-        raise TypeError("FakeTensor: a fake tensor is made by a factory in FakeTensorMode, or by mode.from_tensor(tensor)")
+        raise TypeError("FakeTensor: a fake tensor is made by a factory in FakeTensorMode, or by "
+                        "mode.from_tensor(tensor)")
 
     @property
     def fake_device(self):
@@ -68,8 +69,8 @@ class FakeTensor(Tensor):
     item = __bool__ = __float__ = __int__ = __index__ = _element
 
     def nonzero(self, *, as_tuple=False):
-        raise DynamicOutputShapeException("aten.nonzero.default: the size of the result depends on elements, and a fake tensor "
-                                          "has none")
+        raise DynamicOutputShapeException("aten.nonzero.default: the size of the result depends on elements, and a "
+                                          "fake tensor has none")
 
     def tolist(self):
         raise UnsupportedFakeTensorException("tolist(): a fake tensor has no elements")
@@ -118,8 +119,8 @@ class FakeTensorMode:
             _C._tls_include(_C.DispatchKeySet("Fake"), False)
 
     def from_tensor(self, tensor, *, static_shapes=None, source=None, symbolic_context=None, trace=True):
-        """The fake tensor of a real one, the same one each time: of its dtype, sizes, strides and device; a leaf, a view,
-        or with a grad where the real one is or has that."""
+        """The fake tensor of a real one, the same one each time: of its dtype, sizes, strides and device; a leaf, a
+        view, or with a grad where the real one is or has that."""
         return _C._make_fake(self._converter, tensor)
 
     @property

@@ -48,8 +48,8 @@ def _check_available(device_type):
 
 
 class autocast:
-    """A context manager and decorator: in the block, on this thread, products, convolutions and the like of floating-point
-    tensors of a device type run in a lower precision, and what needs the range runs in float32.
+    """A context manager and decorator: in the block, on this thread, products, convolutions and the like of
+    floating-point tensors of a device type run in a lower precision, and what needs the range runs in float32.
 
     Args:
         device_type: "cpu", "cuda", ...

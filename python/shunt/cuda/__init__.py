@@ -3,7 +3,8 @@
 from shunt import _C
 from shunt.cuda import amp
 
-__all__ = ["amp", "current_device", "device_count", "empty_cache", "is_available", "is_bf16_supported", "is_initialized", "manual_seed",
+__all__ = ["amp", "current_device", "device_count", "empty_cache", "is_available", "is_bf16_supported",
+           "is_initialized", "manual_seed",
            "manual_seed_all", "synchronize"]
 
 

@@ -33,13 +33,16 @@ def _check_tensors(lr, betas, foreach, capturable):
 class SGD(Optimizer):
     """Stochastic gradient descent: p -= lr * g, with momentum (Nesterov's where told), dampening and weight decay."""
 
-    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False, foreach=None,
+    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
+                 foreach=None,
                  differentiable=False, fused=None):
-        check_settings(**{"learning rate": (lr, 0), "momentum value": (momentum, 0), "weight_decay value": (weight_decay, 0)})
+        check_settings(**{"learning "
+                          "rate": (lr, 0), "momentum value": (momentum, 0), "weight_decay value": (weight_decay, 0)})
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
-                                  "nesterov": nesterov, "maximize": maximize, "foreach": foreach, "differentiable": differentiable,
+                                  "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
+                                  "differentiable": differentiable,
                                   "fused": fused})
 
     def _update(self, params, grads, states, group):
@@ -64,13 +67,17 @@ class Adam(Optimizer):
 
     _decoupled = False
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None, maximize=False,
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
+                 maximize=False,
                  capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
-        check_settings(**{"learning rate": (lr, 0), "epsilon value": (eps, 0), "beta parameter at index 0": (betas[0], 0, 1),
+        check_settings(**{"learning "
+                          "rate": (lr, 0), "epsilon value": (eps, 0), "beta parameter at index 0": (betas[0], 0, 1),
                           "beta parameter at index 1": (betas[1], 0, 1), "weight_decay value": (weight_decay, 0)})
         _check_tensors(lr, betas, foreach, capturable)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-                                  "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+                                  "amsgrad": amsgrad,
+                                  "maximize": maximize, "foreach": foreach, "capturable": capturable,
+                                  "differentiable": differentiable,
                                   "fused": fused, "decoupled_weight_decay": decoupled_weight_decay or self._decoupled})
 
     def _update(self, params, grads, states, group):
@@ -116,12 +123,14 @@ class AdamW(Adam):
 class RMSprop(Optimizer):
     """Steps by the gradient over the root of its running square (Tieleman and Hinton 2012)."""
 
-    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False, foreach=None,
+    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False,
+                 capturable=False, foreach=None,
                  maximize=False, differentiable=False):
         check_settings(**{"learning rate": (lr, 0), "epsilon value": (eps, 0), "momentum value": (momentum, 0),
                           "weight_decay value": (weight_decay, 0), "alpha value": (alpha, 0)})
         super().__init__(params, {"lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
-                                  "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
+                                  "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
+                                  "maximize": maximize,
                                   "differentiable": differentiable})
 
     def _update(self, params, grads, states, group):
@@ -157,12 +166,15 @@ class RMSprop(Optimizer):
 class Adagrad(Optimizer):
     """Steps by the gradient over the root of the sum of its squares (Duchi and others 2011)."""
 
-    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None, *,
+    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10,
+                 foreach=None, *,
                  maximize=False, differentiable=False, fused=None):
-        check_settings(**{"learning rate": (lr, 0), "lr_decay value": (lr_decay, 0), "weight_decay value": (weight_decay, 0),
+        check_settings(**{"learning "
+                          "rate": (lr, 0), "lr_decay value": (lr_decay, 0), "weight_decay value": (weight_decay, 0),
                           "initial_accumulator_value value": (initial_accumulator_value, 0), "epsilon value": (eps, 0)})
         super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-                                  "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
+                                  "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
+                                  "maximize": maximize,
                                   "differentiable": differentiable, "fused": fused})
         for group in self.param_groups:
             step = starting_steps()
@@ -185,9 +197,11 @@ class Adagrad(Optimizer):
 class Adadelta(Optimizer):
     """Steps whose size follows from running squares of gradients and of steps (Zeiler 2012)."""
 
-    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False, maximize=False,
+    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False,
+                 maximize=False,
                  differentiable=False):
-        check_settings(**{"learning rate": (lr, 0), "rho value": (rho, 0, math.nextafter(1, 2)), "epsilon value": (eps, 0),
+        check_settings(**{"learning "
+                          "rate": (lr, 0), "rho value": (rho, 0, math.nextafter(1, 2)), "epsilon value": (eps, 0),
                           "weight_decay value": (weight_decay, 0)})
         super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
                                   "capturable": capturable, "foreach": foreach, "differentiable": differentiable})

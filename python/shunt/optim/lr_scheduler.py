@@ -177,7 +177,8 @@ class CosineAnnealingLR(LRScheduler):
         if self._step_count == 1 and epoch > 0:
             return [low + (base - low) * (1 + math.cos(epoch * math.pi / period)) / 2 for base in self.base_lrs]
         if (epoch - 1 - period) % (2 * period) == 0:
-            return [lr + (base - low) * (1 - math.cos(math.pi / period)) / 2 for base, lr in zip(self.base_lrs, self._rates())]
+            return [lr + (base - low) * (1 - math.cos(math.pi / period)) / 2
+                    for base, lr in zip(self.base_lrs, self._rates())]
         factor = (1 + math.cos(math.pi * epoch / period)) / (1 + math.cos(math.pi * (epoch - 1) / period))
         return [factor * (lr - low) + low for lr in self._rates()]
 
@@ -185,7 +186,8 @@ class CosineAnnealingLR(LRScheduler):
 class ReduceLROnPlateau:
     """Times factor where a metric, given to step(), hasn't improved for more than `patience` epochs."""
 
-    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0, min_lr=0,
+    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0,
+                 min_lr=0,
                  eps=1e-8):
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
@@ -242,6 +244,8 @@ from shunt.optim._schedules import (  # noqa: E402  they are derived from LRSche
     SequentialLR,
 )
 
-__all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler",
-           "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR",
+__all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR",
+           "ExponentialLR", "LRScheduler",
+           "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau",
+           "SequentialLR",
            "StepLR"]

@@ -45,8 +45,8 @@ class Optimizer:
         group = dict(param_group)
         params = group["params"]
         if isinstance(params, set):
-            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
-                            "will change between runs. Please use a list instead.")
+            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of "
+                            "tensors in sets will change between runs. Please use a list instead.")
         params = [params] if isinstance(params, Tensor) else list(params)
         named = [isinstance(p, tuple) for p in params]
         if any(named):
@@ -68,7 +68,8 @@ class Optimizer:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             group.setdefault(name, value)
         if len(set(params)) != len(params):
-            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error",
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause "
+                          "an error",
                           stacklevel=3)
         if set(params) & set(chain.from_iterable(other["params"] for other in self.param_groups)):
             raise ValueError("some parameters appear in more than one parameter group")
@@ -124,7 +125,8 @@ class Optimizer:
         numbers = {p: i for i, p in enumerate(chain.from_iterable(group["params"] for group in self.param_groups))}
         groups = [{**{k: v for k, v in group.items() if k != "params"}, "params": [numbers[p] for p in group["params"]]}
                   for group in self.param_groups]
-        return {"state": {numbers[p]: dict(state) for p, state in self.state.items() if p in numbers and state}, "param_groups": groups}
+        return {"state": {numbers[p]: dict(state) for p, state in self.state.items() if p in numbers and state},
+                "param_groups": groups}
 
     def load_state_dict(self, state_dict):
         """Takes a state_dict() of an optimiser of the same groups. ValueError where the groups differ."""
@@ -133,7 +135,8 @@ class Optimizer:
         if len(groups) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
         if any(len(a["params"]) != len(b["params"]) for a, b in zip(groups, self.param_groups)):
-            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's "
+                             "group")
         parameters = dict(zip(chain.from_iterable(g["params"] for g in groups),
                               chain.from_iterable(g["params"] for g in self.param_groups)))
 
@@ -169,7 +172,8 @@ def check_settings(**settings):
     """ValueError for settings that are out of range: name=(value, least) or name=(value, least, below)."""
     for name, (value, *bounds) in settings.items():
         if isinstance(value, Tensor) and value.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element" if name == "learning rate" else f"{name} must have one element")
+            raise ValueError("Tensor lr must be "
+                             "1-element" if name == "learning rate" else f"{name} must have one element")
         number = float(value)
         if math.isnan(number) or number < bounds[0] or (len(bounds) > 1 and number >= bounds[1]):
             raise ValueError(f"Invalid {name}: {value}")

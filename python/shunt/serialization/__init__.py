@@ -8,7 +8,8 @@ from shunt.serialization._allowed import add_safe_globals, clear_safe_globals, g
 from shunt.serialization._reader import UnpicklingError, load_archive
 from shunt.serialization._writer import save_archive
 
-__all__ = ["UnpicklingError", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
+__all__ = ["UnpicklingError", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals",
+           "save"]
 
 _BY_NAME = (".safetensors", ".npz")
 
@@ -50,9 +51,9 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         f: a path, or a binary file that is open for reading.
         map_location: None or the CPU.
         pickle_module: None.
-        weights_only: whether classes and functions that the file names are refused, except those that add_safe_globals()
-            was given. With False they are imported and run, so that a file can do whatever it likes: only for files that
-            you trust.
+        weights_only: whether classes and functions that the file names are refused, except those that
+            add_safe_globals() was given. With False they are imported and run, so that a file can do whatever it likes:
+            only for files that you trust.
     Raises FileNotFoundError, UnpicklingError for what isn't allowed in a file, and RuntimeError for a damaged one.
     """
     if map_location is not None and str(map_location) != "cpu":

@@ -9,7 +9,8 @@ _allowed = {}
 def _name_of(entry):
     if isinstance(entry, tuple):
         if len(entry) != 2 or not isinstance(entry[1], str):
-            raise ValueError(f"add_safe_globals(): expected a class or function, or a pair of one and its name, got {entry!r}")
+            raise ValueError("add_safe_globals(): expected a class or function, or a pair of one and its name, got "
+                             f"{entry!r}")
         return entry[1]
     if not hasattr(entry, "__qualname__"):
         raise TypeError(f"add_safe_globals(): expected a class or function, got {type(entry).__name__}")
@@ -75,7 +76,8 @@ def imported(module, name):
     import _compat_pickle
     import importlib
     # Protocol 2 has Python 2's names for what the language brings.
-    module, name = _compat_pickle.NAME_MAPPING.get((module, name), (_compat_pickle.IMPORT_MAPPING.get(module, module), name))
+    module, name = _compat_pickle.NAME_MAPPING.get((module, name),
+                                                   (_compat_pickle.IMPORT_MAPPING.get(module, module), name))
     found = importlib.import_module(_shunts(module))
     for part in name.split("."):
         found = getattr(found, part)

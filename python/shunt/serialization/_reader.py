@@ -58,8 +58,8 @@ _ALLOWED = {
 
 def _refuse(name):
     raise UnpicklingError(f"load(): the file asks for {name}, and only tensors, numbers, texts and containers of them "
-                          "are allowed. shunt.serialization.add_safe_globals([...]) allows classes and functions that you "
-                          "trust.")
+                          "are allowed. shunt.serialization.add_safe_globals([...]) allows classes and functions that "
+                          "you trust.")
 
 
 #: How deep tuples may be nested, and how many tuples one may lead to, counted each time. Python hashes tuples, as keys

@@ -22,8 +22,8 @@ class TorchDispatchMode:
 
     `func` is an OpOverload (shunt.ops.aten.add.Tensor), `types` the classes of arguments that have a
     __torch_dispatch__ of their own, `args` and `kwargs` the arguments without those that have their defaults. What it
-    returns gets its gradient from the operator's formula. While it runs its mode is off, so func(*args, **kwargs) goes to
-    the next outer mode, and then to the kernels. What it raises comes out of the call as it was.
+    returns gets its gradient from the operator's formula. While it runs its mode is off, so func(*args, **kwargs) goes
+    to the next outer mode, and then to the kernels. What it raises comes out of the call as it was.
     """
 
     supports_higher_order_operators = False

@@ -9,8 +9,8 @@ from shunt_torch._libshunt import minor as _minor
 def check_torch() -> None:
     """Imports torch; ImportError where it is of another minor version than the extension was built for.
 
-    The extension uses C++ interfaces that change with every minor version, so loading it would end in missing symbols, or
-    worse, in none missing.
+    The extension uses C++ interfaces that change with every minor version, so loading it would end in missing symbols,
+    or worse, in none missing.
     """
     ours = f"shunt-torch {_minor(_build.VERSION)}"
     install = f"pip install 'torch=={_build.TORCH}.*'"

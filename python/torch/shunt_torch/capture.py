@@ -35,7 +35,8 @@ class CheckFailed(RuntimeError):
 class Captured:
     """What capture() returns; called as the function is."""
 
-    def __init__(self, function: Callable, numerics: str, check: str, max_recordings: int, hooks: str, name: Optional[str]):
+    def __init__(self, function: Callable, numerics: str, check: str, max_recordings: int, hooks: str,
+                 name: Optional[str]):
         functools.update_wrapper(self, function, updated=())
         self._function = function
         self._check, self._max, self._hooks = check, max_recordings, hooks
@@ -67,7 +68,8 @@ class Captured:
         """Of a function itself, as copies of functions are; of a method or module one that captures its copy."""
         if isinstance(self._function, types.FunctionType):
             return self
-        return Captured(copy.deepcopy(self._function, memo), self._numerics, self._check, self._max, self._hooks, self._name)
+        return Captured(copy.deepcopy(self._function, memo), self._numerics, self._check, self._max, self._hooks,
+                        self._name)
 
     def __reduce__(self) -> Any:
         if self._made_by is not None:
@@ -86,7 +88,8 @@ class Captured:
         bound = attributes.get(self._key)
         # An object that was copied has another one's.
         if type(bound) is not Captured or bound._made_by is not self or bound._function.__self__ is not instance:
-            bound = Captured(types.MethodType(self._function, instance), self._numerics, self._check, self._max, self._hooks, self._name)
+            bound = Captured(types.MethodType(self._function, instance), self._numerics, self._check, self._max,
+                             self._hooks, self._name)
             bound._made_by = self
             attributes[self._key] = bound
         return bound
@@ -166,10 +169,11 @@ class Captured:
             with self._observed.watching():
                 return self._run(args, kwargs)
         if len(self._recordings) >= self._max:
-            advice = ("to optimisers pass a tensor lr with fused=True (SGD, Adam, AdamW, Adagrad)" if "param_groups" in self._misses[-1]
+            advice = ("to optimisers pass a tensor lr with fused=True (SGD, Adam, AdamW, "
+                      "Adagrad)" if "param_groups" in self._misses[-1]
                       else "pass what changes as an argument, numbers as tensors, or copy_() into a tensor that stays")
-            self._give_up(f"it was recorded {self._max} times (max_recordings), and no recording fits; the last guard that failed: "
-                          f"{self._misses[-1]}: {advice}")
+            self._give_up(f"it was recorded {self._max} times (max_recordings), and no recording fits; the last guard "
+                          f"that failed: {self._misses[-1]}: {advice}")
             return self._run(args, kwargs)
         return self._record(args, kwargs)
 
@@ -188,7 +192,8 @@ class Captured:
         return result
 
     def _refuse(self, refusal: Refused) -> None:
-        self._refusal = refusal.with_traceback(None)  # which holds the call, through objects that no garbage collector sees
+        # Which holds the call, through objects that no garbage collector sees.
+        self._refusal = refusal.with_traceback(None)
         refusal.__context__ = None
         self._attempts += 1
         self._next_attempt = self._calls + (1 if refusal.retry and self._attempts < _ATTEMPTS else 4 * self._attempts)
@@ -213,7 +218,8 @@ class Captured:
     # --- checks ---
 
     def _checked(self, recording: Any, inputs: list, args: tuple, kwargs: dict) -> Any:
-        """The recording on copies, then the function for real, whose results and effects stand. Put off while other threads call it."""
+        """The recording on copies, then the function for real, whose results and effects stand. Put off while other
+        threads call it."""
         recording.runs += 1
         recording.check_at = self._next_check(recording.runs)
         others = self._others()
@@ -248,7 +254,8 @@ class Captured:
         for (path, tensor), before, grown in zip(named, versions, call.versions_grown):
             if not what and not tensor.is_inference() and tensor._version - before != grown:
                 what = f"the version of {path} grew by {tensor._version - before} instead of {grown}"
-        if not what and not (had_others or other_threads()) and not torch.equal(drawn, torch.default_generator.get_state()):
+        if not what and not (had_others or other_threads()) and not torch.equal(drawn,
+                                                                                torch.default_generator.get_state()):
             what = "the generator's state"
         if not what and call.state.first_failed() >= 0:
             what = self._describe(recording)(call.state.first_failed())
@@ -263,7 +270,8 @@ class Captured:
         return result
 
     def _checked_fast(self, recording: Any, copies: list, generator: Any, args: tuple, kwargs: dict) -> Any:
-        """Each operator of the plan, on the inputs that it has in a run of PyTorch's, so that differences don't add up."""
+        """Each operator of the plan, on the inputs that it has in a run of PyTorch's, so that differences don't add
+        up."""
         try:
             what = recording.check_operators(copies)
         except Exception:  # an operator throws for these values, as it will in the function, where it belongs
@@ -287,29 +295,35 @@ class Captured:
         return 2 * runs
 
 
-def capture(function: Optional[Callable] = None, *, numerics: str = "exact", check: Optional[str] = None, max_recordings: int = 8,
+def capture(function: Optional[Callable] = None, *, numerics: str = "exact", check: Optional[str] = None,
+            max_recordings: int = 8,
             hooks: str = "refuse", name: Optional[str] = None) -> Any:
     """Records what `function` does with PyTorch's tensors on the CPU, and replays it from then on.
 
-    The first two calls run as they are, the third is recorded. A call whose arguments, captured tensors, numbers and modes are those of a
-    recording is replayed: with the same results, writes, grads and random numbers, to the bit, and without running any Python.
-    Others are recorded too, up to `max_recordings`, or run as they are. What can't be recorded soundly runs as it is, and `explain()`
-    says why, with the line.
+    The first two calls run as they are, the third is recorded. A call whose arguments, captured tensors, numbers and
+    modes are those of a
+    recording is replayed: with the same results, writes, grads and random numbers, to the bit, and without running any
+    Python. Others are recorded too, up to `max_recordings`, or run as they are. What can't be recorded soundly runs as
+    it is, and `explain()` says why, with the line.
 
-    numerics: "exact", eager's bits; "fast", Shunt's functions (2 ulp), sums and products (within eager's own error bound).
-    check: "first" (default; SHUNT_TORCH_CHECK) compares the first three replays with the function, then ever fewer; a difference
-    warns and ends the capture. "always" compares each and raises CheckFailed; "never" none.
-    hooks: "refuse" or "record" hooks of tensors and modules. name: for messages. As a decorator, with or without options.
+    numerics: "exact", eager's bits; "fast", Shunt's functions (2 ulp), sums and products (within eager's own error
+    bound).
+    check: "first" (default; SHUNT_TORCH_CHECK) compares the first three replays with the function, then ever fewer; a
+    difference warns and ends the capture. "always" compares each and raises CheckFailed; "never" none.
+    hooks: "refuse" or "record" hooks of tensors and modules. name: for messages. As a decorator, with or without
+    options.
     """
     check = check or os.environ.get("SHUNT_TORCH_CHECK", "first")
-    for what, value, values in (("numerics", numerics, ("exact", "fast")), ("check", check, ("first", "always", "never")),
+    for what, value, values in (("numerics", numerics, ("exact", "fast")),
+                                ("check", check, ("first", "always", "never")),
                                 ("hooks", hooks, ("refuse", "record"))):
         if value not in values:
             raise ValueError(f"capture: {what}: expected {' or '.join(map(repr, values))}, got {value!r}")
     if not isinstance(max_recordings, int) or max_recordings < 1:
         raise ValueError(f"capture: max_recordings: expected a positive int, got {max_recordings!r}")
     if function is None:
-        return functools.partial(capture, numerics=numerics, check=check, max_recordings=max_recordings, hooks=hooks, name=name)
+        return functools.partial(capture, numerics=numerics, check=check, max_recordings=max_recordings, hooks=hooks,
+                                 name=name)
     if not callable(function):
         raise TypeError(f"capture: expected a function or another callable, got a {type(function).__name__}")
     return Captured(function, numerics, check, max_recordings, hooks, name)

@@ -11,8 +11,8 @@ from .registered import Rebuilt, definition_of
 
 
 def made_of(template: Any, result: Any, inputs: list) -> list:
-    """The tensors of a result that its template (results.py) says a replay makes, in their order. Raises ValueError for another
-    structure."""
+    """The tensors of a result that its template (results.py) says a replay makes, in their order. Raises ValueError for
+    another structure."""
     out: dict[int, torch.Tensor] = {}
 
     def collect(t: Any, value: Any) -> None:
@@ -51,8 +51,8 @@ def made_of(template: Any, result: Any, inputs: list) -> list:
 
 
 def difference(replayed: tuple, made: list, copies: list, inputs: list) -> str:
-    """The first thing that differs, for people; empty where nothing does. `replayed`: (outputs, grads by input) of the replay, which wrote
-    `copies`; `made`: the function's; `inputs`: (path, tensor), as the function left them."""
+    """The first thing that differs, for people; empty where nothing does. `replayed`: (outputs, grads by input) of the
+    replay, which wrote `copies`; `made`: the function's; `inputs`: (path, tensor), as the function left them."""
     outputs, grads = replayed
     for i, (ours, theirs) in enumerate(zip(outputs, made)):
         if not _C.same_bits(ours, theirs.detach()):

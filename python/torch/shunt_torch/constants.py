@@ -1,9 +1,9 @@
 """Tensors made from Python's numbers while a call is recorded: torch.tensor([1, 2]), x[:, [0, 1]].
 
-Such numbers are constants of the code, or guarded as arguments and variables are, so a tensor of them is the same in each call.
-PyTorch copies them without an operator, and shows the finished tensor by `lift_fresh`. What it was made from is known where it
-was made: by the methods that are replaced here while a call is recorded. Tensors from arrays, other tensors, or objects that give numbers
-when asked aren't known.
+Such numbers are constants of the code, or guarded as arguments and variables are, so a tensor of them is the same in
+each call. PyTorch copies them without an operator, and shows the finished tensor by `lift_fresh`. What it was made from
+is known where it was made: by the methods that are replaced here while a call is recorded. Tensors from arrays, other
+tensors, or objects that give numbers when asked aren't known.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from .replaced import Replaced
 
 
 class PlainData:
-    """While it is entered, `is_read` says whether this thread is in a call that makes tensors from nothing but numbers."""
+    """While it is entered, `is_read` says whether this thread is in a call that makes tensors from nothing but
+    numbers."""
 
     def __init__(self) -> None:
         self.is_read = False

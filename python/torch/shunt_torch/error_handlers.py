@@ -27,8 +27,8 @@ def positions(frame: Optional[types.FrameType]) -> tuple[Position, ...]:
 
 
 def are_handled(stack: tuple[Position, ...], observed: Observed) -> bool:
-    """Whether an error at these positions would be handled within the call that was observed: by an except or finally there, or by
-    what a context manager of the user's does at its end."""
+    """Whether an error at these positions would be handled within the call that was observed: by an except or finally
+    there, or by what a context manager of the user's does at its end."""
     inside = [p for p in stack if observed.has(p[0])]
     handlers = [_handlers(*p) for p in inside]
     if any("except" in h for h in handlers):
@@ -52,7 +52,8 @@ def _handlers(code: types.CodeType, offset: int) -> frozenset[str]:
     """"except" (or finally) and "with", where the instruction stands in such a block."""
     if sys.version_info < (3, 11):  # its blocks are known to the interpreter alone
         names = {i.opname for i in dis.get_instructions(code)}
-        return frozenset(kind for kind, opcode in (("except", "SETUP_FINALLY"), ("with", "SETUP_WITH")) if opcode in names)
+        return frozenset(kind for kind, opcode in (("except", "SETUP_FINALLY"),
+                                                   ("with", "SETUP_WITH")) if opcode in names)
     names = {i.offset: i.opname for i in dis.get_instructions(code)}
     entries = dis._parse_exception_table(code)
     out = set()

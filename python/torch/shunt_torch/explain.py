@@ -8,7 +8,8 @@ from typing import Any
 
 
 def explain(captured: Any = None) -> str:
-    """What a captured function does; without an argument, what each graph does that torch.compile(backend="shunt") has compiled."""
+    """What a captured function does; without an argument, what each graph does that torch.compile(backend="shunt") has
+    compiled."""
     if captured is not None:
         return captured.explain()
     graph = sys.modules.get("shunt_torch.graph")  # there since the first is compiled
@@ -17,8 +18,8 @@ def explain(captured: Any = None) -> str:
 
 
 def explain_captured(captured: Any) -> str:
-    lines = [f"{captured._name}: {len(captured._recordings)} recordings, {sum(r.runs for r in captured._recordings)} replays, "
-             f"{captured._eager} calls run as they are"]
+    lines = [f"{captured._name}: {len(captured._recordings)} recordings, {sum(r.runs for r in captured._recordings)} "
+             f"replays, {captured._eager} calls run as they are"]
     for n, recording in enumerate(captured._recordings):
         call = captured._facts[id(recording)]
         steps = recording.describe()
@@ -30,7 +31,8 @@ def explain_captured(captured: Any) -> str:
                      f"{recording.abandoned} abandoned by a value that was read")
         if call.no_plan:
             lines.append(f"  without a plan: {call.no_plan}")
-        lines += [f"  {count} x {name}" for name, count in Counter(name for kind, name, _ in steps if kind == "host").most_common()]
+        lines += [f"  {count} x "
+                  f"{name}" for name, count in Counter(name for kind, name, _ in steps if kind == "host").most_common()]
     if captured._misses:
         lines.append("guards that failed last:")
         lines += [f"  {miss}" for miss in captured._misses]

@@ -1,10 +1,10 @@
 """Graph: a graph of ATen's operators that is recorded once for each size of its arguments, and replayed.
 
 Note [Plan, program or graph]
-A recording runs as many kernels as the graph does, mostly with less around them, but a kernel of PyTorch's may do better in memory of its
-own than in a plan's. So while a recording is new its calls take turns: by the plan, by the program (the recorded operators one by one), by
-the graph's Python code. The fastest stays. Where two are close, more calls are measured. CPU time is compared where PyTorch has one thread,
-since other processes disturb it less.
+A recording runs as many kernels as the graph does, mostly with less around them, but a kernel of PyTorch's may do
+better in memory of its own than in a plan's. So while a recording is new its calls take turns: by the plan, by the
+program (the recorded operators one by one), by the graph's Python code. The fastest stays. Where two are close, more
+calls are measured. CPU time is compared where PyTorch has one thread, since other processes disturb it less.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ _numbers = iter(range(1 << 62))
 
 
 class _RecordedGraph(RecordedCall):
-    """A call of a graph: what it depends on is its arguments and its own constants. History is AOTAutograd's business."""
+    """A call of a graph: what it depends on is its arguments and its own constants. History is AOTAutograd's
+    business."""
 
     history = False
 
@@ -61,7 +62,8 @@ class _RecordedGraph(RecordedCall):
         self.refusal = self.recorder.refusal
 
     def _find_survivors(self, results: Any) -> None:
-        """There are none: a graph has no place to keep a tensor. (Views that it returns keep those that they were made from.)"""
+        """There are none: a graph has no place to keep a tensor. (Views that it returns keep those that they were made
+        from.)"""
 
 
 class _Sizes:
@@ -70,7 +72,8 @@ class _Sizes:
     def __init__(self, recording: Any):
         self.recording: Optional[Any] = recording  # None: the graph itself is faster
         self.is_decided = False
-        self.times: dict[str, list[float]] = {way: [] for way in ("plan", "program", "graph") if way != "plan" or recording.has_plan}
+        self.times: dict[str, list[float]] = {way: [] for way in ("plan", "program",
+                                                                  "graph") if way != "plan" or recording.has_plan}
         self._describe()
 
     def _describe(self) -> None:
@@ -106,7 +109,8 @@ class _Sizes:
 class Graph(OutputCode):
     """A graph of AOTAutograd as it is called: with a list, which it empties. Any thread may call it.
 
-    `kind`: "forward", "backward" or "inference". AOTAutogradCache keeps it by pickle: the code alone, recordings are made anew.
+    `kind`: "forward", "backward" or "inference". AOTAutogradCache keeps it by pickle: the code alone, recordings are
+    made anew.
     """
 
     __eq__, __hash__ = object.__eq__, object.__hash__
@@ -181,7 +185,8 @@ class Graph(OutputCode):
             sizes = _sizes(args)
             if sizes in self._known:
                 return self._measured(sizes, args)
-            # The first sizes are recorded at once, others where they come again: of those that never do, none is worth it.
+            # The first sizes are recorded at once, others where they come again: of those that never do, none is worth
+            # it.
             if len(self._known) < _MAX_RECORDINGS and (not self._known or sizes in self._seen):
                 return self._record(sizes, args)
             if len(self._seen) < 1000:
@@ -202,7 +207,8 @@ class Graph(OutputCode):
         return result
 
     def _measured(self, sizes: tuple, args: list) -> Any:
-        """A call of sizes that are known, but whose recording isn't to be replayed, not yet without a look, or couldn't go on."""
+        """A call of sizes that are known, but whose recording isn't to be replayed, not yet without a look, or couldn't
+        go on."""
         known = self._known[sizes]
         way = "graph" if known.is_decided else known.next_way()
         clock = time.thread_time if torch.get_num_threads() == 1 else time.perf_counter

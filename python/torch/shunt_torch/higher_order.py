@@ -1,7 +1,7 @@
 """Higher-order operators, as torch.cond, while a call is recorded.
 
-They choose a kernel by the thread's dispatch keys, too, in Python, and know nothing of the two by which operators are recorded.
-Without these they run as they do otherwise, and the operators that they are made of are recorded.
+They choose a kernel by the thread's dispatch keys, too, in Python, and know nothing of the two by which operators are
+recorded. Without these they run as they do otherwise, and the operators that they are made of are recorded.
 """
 
 from __future__ import annotations

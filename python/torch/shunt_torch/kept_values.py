@@ -1,5 +1,5 @@
-"""Methods and attributes of tensors that a recorder sees no operator of, though what they give or do another call's tensors may not: values
-for Python, addresses, whether they are views or shared, how often they were written."""
+"""Methods and attributes of tensors that a recorder sees no operator of, though what they give or do another call's
+tensors may not: values for Python, addresses, whether they are views or shared, how often they were written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from .refusal import Refused, is_library_file, user_line
 from .replaced import Replaced
 
 _METHODS = (
-    "tolist", "numpy", "__array__", "__dlpack__", "data_ptr", "__repr__", "__str__", "__format__", "untyped_storage", "storage",
+    "tolist", "numpy", "__array__", "__dlpack__", "data_ptr", "__repr__", "__str__", "__format__", "untyped_storage",
+    "storage",
     "_typed_storage", "share_memory_", "is_shared", "_is_view", "__reduce_ex__", "__deepcopy__", "register_hook",
     "register_post_accumulate_grad_hook", "apply_", "map_", "map2_",
 )  # fmt: skip
@@ -46,7 +47,8 @@ def _guarded(name: str, method: Any) -> Any:
 
 
 def _refuse(recorder: Any, name: str) -> None:
-    recorder.refusal = Refused(f"Tensor.{name} gives away what a recorder can't follow: use operators, or return the tensor", user_line())
+    recorder.refusal = Refused(f"Tensor.{name} gives away what a recorder can't follow: use operators, or return the "
+                               "tensor", user_line())
 
 
 def _guarded_attribute(name: str, attribute: Any) -> property:

@@ -19,7 +19,8 @@ Generator = torch.Generator
 VALUE_TYPES = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size)
 # Of these by identity, with nothing to walk. A GraphModule runs the code made from its Graph.
 IMMUTABLE = (torch.finfo, torch.iinfo, torch.jit.ScriptFunction, torch.fx.Graph)
-REFUSED_BASES = ((torch.jit.ScriptModule, "a scripted module keeps its state out of Python; capture the original module"),)
+REFUSED_BASES = ((torch.jit.ScriptModule, "a scripted module keeps its state out of Python; capture the original "
+                                          "module"),)
 GIVE_AWAY: frozenset = frozenset()  # methods of tensors made in C that a call may not use: see kept_values.py
 
 FOLDERS = tuple(os.path.dirname(os.path.abspath(p)) + os.sep for p in (torch.__file__, __file__))

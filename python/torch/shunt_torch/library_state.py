@@ -1,4 +1,5 @@
-"""Python state of PyTorch's own that decides what its functions compute: it isn't walked, so what matters of it is named here."""
+"""Python state of PyTorch's own that decides what its functions compute: it isn't walked, so what matters of it is
+named here."""
 
 from __future__ import annotations
 
@@ -43,8 +44,10 @@ def guards(library_called: Iterable[str] = ()) -> list[Guard]:
     found.append(Guard("type_attribute", kind, name, type_lookup(kind, name), True, f"{kind.__qualname__}.{name}"))
     # Kernels that were registered, and libraries that were loaded, whose kernels aren't listed.
     kernels, libraries = torch.library._impls, torch.ops.loaded_libraries
-    found.append(Guard("length", kernels, None, len(kernels), False, "the number of kernels registered from Python (torch.library)"))
-    found.append(Guard("length", libraries, None, len(libraries), False, "the number of libraries loaded (torch.ops.load_library)"))
+    found.append(Guard("length", kernels, None, len(kernels), False, "the number of kernels registered from Python "
+                                                                     "(torch.library)"))
+    found.append(Guard("length", libraries, None, len(libraries), False, "the number of libraries loaded "
+                                                                         "(torch.ops.load_library)"))
     return found
 
 
@@ -57,8 +60,8 @@ def users_kernels() -> set[str]:
 def outside_autocast() -> str:
     """Why a call can't be recorded inside of autocast that was entered before it; empty where it can."""
     if torch.is_autocast_enabled("cpu") and torch.is_autocast_cache_enabled():
-        return ("autocast was entered outside of the call, and keeps its casts of parameters from call to call: enter it in the "
-                "function, or with cache_enabled=False")
+        return ("autocast was entered outside of the call, and keeps its casts of parameters from call to call: enter "
+                "it in the function, or with cache_enabled=False")
     return ""
 
 

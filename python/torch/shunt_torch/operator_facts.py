@@ -1,4 +1,5 @@
-"""What a recorder has to know of an operator, found once for each: PyTorch makes the objects of a schema and of tags anew at every look."""
+"""What a recorder has to know of an operator, found once for each: PyTorch makes the objects of a schema and of tags
+anew at every look."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ _EMPTY = ("aten::empty", "aten::new_empty", "aten::_empty")
 # These look at no elements of their tensors.
 _UNREAD = ("aten::_unsafe_view", "aten::_reshape_alias", "aten::new_", "aten::resize_", "aten::set_")
 # Operators to which it matters where in its storage a tensor begins.
-_ABSOLUTE = ("aten::as_strided", "aten::as_strided_", "aten::as_strided_copy", "aten::as_strided_scatter", "aten::view", "aten::view_copy",
+_ABSOLUTE = ("aten::as_strided", "aten::as_strided_", "aten::as_strided_copy", "aten::as_strided_scatter", "aten::view",
+             "aten::view_copy",
              "aten::view_as_complex", "aten::view_as_complex_copy", "aten::set_")
 # Marks for profilers, without a meaning for what is computed.
 _MARKS = ("profiler::",)
@@ -27,7 +29,8 @@ class OperatorFacts:
         self.is_mark = self.name.startswith(_MARKS)
         self.returns = len(schema.returns)
         # (position, name)
-        self.writes = [(i, a.name) for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
+        self.writes = [(i, a.name)
+                       for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
         self.writes_in_training = _C.unannotated_writes(self.name)
         self.is_view = any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
         self.reads_nothing = self.is_view or self.name.startswith(_UNREAD) or self.name.endswith("_like")

@@ -25,7 +25,8 @@ from .walk import Walk, walk
 class RecordedCall:
     """Records `function(*args, **kwargs)`; `result` and, where it could be captured, `recording` are there afterwards.
 
-    The call is a real one: its effects stand. Raises what the function raises. `refusal` says why there is no recording.
+    The call is a real one: its effects stand. Raises what the function raises. `refusal` says why there is no
+    recording.
     """
 
     numerics = "exact"
@@ -114,12 +115,13 @@ class RecordedCall:
         self.arguments = arguments
         for path, tensor in self.inputs:
             if not is_plain(tensor):
-                raise Refused(f"{path} is {_described(tensor)}, and only strided tensors of PyTorch's own classes can be captured")
+                raise Refused(f"{path} is {_described(tensor)}, and only strided tensors of PyTorch's own classes can "
+                              "be captured")
         self.recording = _C.Recording(arguments, self.state, captured, grad_of)
         tensors = [t for _, t in self.inputs]
         if not self.recording.look(tensors, self.history):
-            raise Refused("the memory of two inputs overlaps in storages that PyTorch takes for different ones, as from_numpy() makes "
-                          "them: "
+            raise Refused("the memory of two inputs overlaps in storages that PyTorch takes for different ones, as "
+                          "from_numpy() makes them: "
                           "make them views of one tensor")
         self.recorder = Recorder(self.recording.program, self.inputs)
         self.copies = _C.copy_inputs(tensors)
@@ -135,13 +137,15 @@ class RecordedCall:
         for refused in (*observed.refusals, *walked.refusals):
             raise Refused(refused.reason, refused.path)
         hooked = [(path, t) for path, t in (*arguments, *walked.tensors) if _C.hooks_of(t)]
-        owners = {id(g.owner): g for g in walked.guards if isinstance(g.owner, (torch.nn.Module, torch.optim.Optimizer))}
+        owners = {id(g.owner): g for g in walked.guards if isinstance(g.owner,
+                                                                      (torch.nn.Module, torch.optim.Optimizer))}
         of_modules = [f"{g.path.removesuffix('.__class__').removesuffix('.__dict__')}.{name}" for g in owners.values()
                       for name, _ in hooks_of(g.owner)]
         if self.hooks != "record" and (hooked or of_modules):
             where = f"{hooked[0][0]} has hooks" if hooked else f"there are hooks in {of_modules[0]}"
             raise Refused(f"{where}, which a replay doesn't call (hooks=\"record\" records what they do)")
-        more = [(path, t, name, dict_) for path, t in hooked for name in ("_backward_hooks", "_post_accumulate_grad_hooks")
+        more = [(path, t, name, dict_) for path, t in hooked for name in ("_backward_hooks",
+                                                                          "_post_accumulate_grad_hooks")
                 if (dict_ := getattr(t, name)) is not None]
         if hooked and len(more) < len(hooked):
             raise Refused(f"{hooked[0][0]} has hooks that aren't in a dict of its own, and can't be told from others")
@@ -149,7 +153,8 @@ class RecordedCall:
             walked = walk([*roots, *((f"{path}.{name}", hooks) for path, _, name, hooks in more)], observed)
             for refused in walked.refusals:
                 raise Refused(refused.reason, refused.path)
-        walked.guards.extend(Guard("attribute", t, name, hooks, False, f"{path}.{name}") for path, t, name, hooks in more)
+        walked.guards.extend(Guard("attribute", t, name, hooks, False, f"{path}.{name}") for path, t, name,
+                             hooks in more)
         walked.guards.extend(guards(observed.summary.library_called))
         return walked
 
@@ -179,10 +184,11 @@ class RecordedCall:
         if changed and self.history:
             raise Refused(f"the call changes a mode or setting of PyTorch's, which a replay wouldn't: {changed}")
         self._compare_inputs(args, kwargs)
-        failing = [what for stack, what in recorder.failing.items() if observed is not None and are_handled(stack, observed)]
+        failing = [what
+                   for stack, what in recorder.failing.items() if observed is not None and are_handled(stack, observed)]
         if failing:
-            raise Refused(f"{failing[0]} may raise an error after something outside was changed, and the function handles errors: "
-                          "let them pass, or change things later")
+            raise Refused(f"{failing[0]} may raise an error after something outside was changed, and the function "
+                          "handles errors: let them pass, or change things later")
         results = Results(self.result, [t for _, t in self.inputs], recorder, self._containers(args, kwargs))
         versions = self._versions_grown()
         self._find_survivors(results)
@@ -199,7 +205,8 @@ class RecordedCall:
         self._compare_replay(results)
 
     def _allow_offsets(self, results: Results) -> None:
-        """Of arguments at which nothing looks but from where they begin, alone on their storages or among others that are read alone."""
+        """Of arguments at which nothing looks but from where they begin, alone on their storages or among others that
+        are read alone."""
         storages = [_C.key_of(t)[0] for _, t in self.inputs]
         absolute = self.recorder.absolute | {_C.key_of(t)[0] for t in results.made}
         for i in range(len(self.arguments.tensors)):
@@ -231,12 +238,14 @@ class RecordedCall:
         for (path, tensor), before in zip(self.inputs, self.appearances):
             if self.history and path in paths:
                 _refuse_argument(path, tensor)
-            what = next((name for name, a, b in zip(_APPEARANCE, before, _appearance(tensor)) if a is not b and a != b), None)
+            what = next((name for name, a, b in zip(_APPEARANCE, before, _appearance(tensor)) if a is not b and a != b),
+                        None)
             if what:
                 raise Refused(f"the call changes {what} of {path}, which a replay wouldn't: change it before the call")
 
     def _containers(self, args: tuple, kwargs: dict) -> set[int]:
-        """The lists, dicts, tuples and others of classes that torch.utils._pytree knows which are there before the call, by id."""
+        """The lists, dicts, tuples and others of classes that torch.utils._pytree knows which are there before the
+        call, by id."""
         guards = self.walked.guards if self.walked is not None else ()
         found = {id(x) for g in guards for x in (g.owner, g.expected) if _is_container(x)}
         todo = [*args, *kwargs.values()]
@@ -271,8 +280,8 @@ class RecordedCall:
                 return
             if not last:
                 gc.collect()
-        raise Refused("a tensor that the call made, or a view of one from outside, outlives it in a place that can't be named: return it, "
-                      "and detach() results whose graph holds it")
+        raise Refused("a tensor that the call made, or a view of one from outside, outlives it in a place that can't "
+                      "be named: return it, and detach() results whose graph holds it")
 
     def _expected_uses(self, handle: Any, explained: Any) -> int:
         # The handles themselves: the recorder's, and of an input's storage one more.
@@ -282,7 +291,8 @@ class RecordedCall:
         return 1 + explained.count(handle.address)
 
     def _compare_replay(self, results: Results) -> None:
-        """Replays on copies of the state before the call: by the program, whose difference refuses, then by the plan."""
+        """Replays on copies of the state before the call: by the program, whose difference refuses, then by the
+        plan."""
         again, for_plan = _C.copy_inputs(self.copies), _C.copy_inputs(self.copies)
         what = self._difference(results, self.copies, plain=True)
         if what:
@@ -306,7 +316,8 @@ class RecordedCall:
         others = self.recorder.had_others or other_threads()
         changed = not torch.equal(drawn if draws else self.generator, after) and (draws or not others)
         if changed and others:
-            raise Refused("another thread drew random numbers from PyTorch's generator while the call was recorded", retry=True)
+            raise Refused("another thread drew random numbers from PyTorch's generator while the call was "
+                          "recorded", retry=True)
         return difference(replayed, results.made, copies, self.inputs) or ("the generator's state" if changed else "")
 
     def _on_generator(self, run: Callable) -> Any:
@@ -326,8 +337,8 @@ def _is_container(value: Any) -> bool:
 
 
 def _classes(args: tuple, kwargs: dict) -> list[tuple[str, Any]]:
-    """Members of enums among the arguments, which count by value, and classes of named tuples, which are taken apart: code reads their
-    attributes."""
+    """Members of enums among the arguments, which count by value, and classes of named tuples, which are taken apart:
+    code reads their attributes."""
     found: dict[int, tuple[str, Any]] = {}
     todo: list = [args, kwargs]
     while todo:
@@ -335,7 +346,8 @@ def _classes(args: tuple, kwargs: dict) -> list[tuple[str, Any]]:
         if isinstance(value, (tuple, list, dict)):
             todo += [*value, *value.values()] if isinstance(value, dict) else value
         if isinstance(value, tuple) and _C.has_attributes(value):
-            raise Refused(f"a {type(value).__qualname__} among the arguments has attributes, which another call's need not have")
+            raise Refused(f"a {type(value).__qualname__} among the arguments has attributes, which another call's need "
+                          "not have")
         if isinstance(value, slice):
             todo += [value.start, value.stop, value.step]
         if isinstance(value, enum.Enum):
@@ -347,10 +359,12 @@ def _classes(args: tuple, kwargs: dict) -> list[tuple[str, Any]]:
 
 def _refusal_of(error: Exception) -> Refused:
     # An error of ours must not be one of the user's call. Its traceback would keep alive all that was looked at.
-    return error.with_traceback(None) if isinstance(error, Refused) else Refused(f"it can't be recorded ({type(error).__name__}: {error})")
+    return error.with_traceback(None) if isinstance(error, Refused) else Refused("it can't be recorded "
+                                                                                 f"({type(error).__name__}: {error})")
 
 
-_APPEARANCE = ("the memory, sizes or strides", "the type", "requires_grad", "the graph", "retains_grad", "the hooks", "the grad_dtype")
+_APPEARANCE = ("the memory, sizes or "
+               "strides", "the type", "requires_grad", "the graph", "retains_grad", "the hooks", "the grad_dtype")
 
 
 def _appearance(t: torch.Tensor) -> tuple:
@@ -365,12 +379,14 @@ def _described(tensor: torch.Tensor) -> str:
 def _refuse_argument(path: str, tensor: torch.Tensor) -> None:
     refuse_unusable(path, tensor)
     if _C.has_attributes(tensor):
-        raise Refused(f"{path} has attributes, {', '.join(vars(tensor))}, which another call's tensor need not have: pass them apart")
+        raise Refused(f"{path} has attributes, {', '.join(vars(tensor))}, which another call's tensor need not have: "
+                      "pass them apart")
 
 
 def _change(kind: str, before: Any, after: Any) -> str:
     if kind == "keys" and type(before) is type(after) is tuple:
-        gone, new = ([k for k in a if not any(k is x or _C.same_value(k, x) for x in b)] for a, b in ((before, after), (after, before)))
+        gone, new = ([k for k in a if not any(k is x or _C.same_value(k, x) for x in b)]
+                     for a, b in ((before, after), (after, before)))
         return "".join(f", {what} {_short(keys[0])}" + (f" and {len(keys) - 1} more" if len(keys) > 1 else "")
                        for what, keys in (("adds", new), ("removes", gone)) if keys)
     return f" from {_short(before)} to {_short(after)}"

@@ -1,9 +1,10 @@
 """Recorder: writes the operators of a call into a program, as _C.OperatorHook shows them.
 
 Note [What a recorder must know]
-Operators below autograd are seen here, those of backward() and of optimisers too. Tensors are told by their storage and how they look
-at it, not by their Python objects: `x.data`, `detach()` and saved tensors are other objects over the same memory. A storage that is
-neither an input's nor made by a recorded operator is refused, since a replay wouldn't know where it comes from.
+Operators below autograd are seen here, those of backward() and of optimisers too. Tensors are told by their storage and
+how they look at it, not by their Python objects: `x.data`, `detach()` and saved tensors are other objects over the same
+memory. A storage that is neither an input's nor made by a recorded operator is refused, since a replay wouldn't know
+where it comes from.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 _ADVICE = {
     "Adam": "pass fused=True", "AdamW": "pass fused=True", "Adagrad": "pass fused=True",
     # These are captured but for a tensor as learning rate.
-    "SGD": "pass fused=True", "RMSprop": "pass lr as a number", "Adadelta": "pass lr as a number", "Muon": "pass lr as a number",
+    "SGD": "pass "
+           "fused=True", "RMSprop": "pass lr as a "
+                                    "number", "Adadelta": "pass lr as a number", "Muon": "pass lr as a number",
     "SparseAdam": "it isn't supported", "LBFGS": "it isn't supported",
 }
 
@@ -51,8 +54,10 @@ class Recorder:
         self.storage_inputs: dict[int, int] = {}  # the first input on each
         self.handles: list = []  # so that no address of a storage is used again while the call runs
         self.writes: dict[int, int] = {}  # by storage of an input: how often an operator wrote it
-        self.touched = False  # something outside was written; numbers that are drawn are put back where a run ends early
-        # Operators that may throw, by the values they are given, after something outside was changed, and the stacks that they have.
+        # Something outside was written; numbers that are drawn are put back where a run ends early.
+        self.touched = False
+        # Operators that may throw, by the values they are given, after something outside was changed, and the stacks
+        # that they have.
         self.failing: dict[tuple, str] = {}
         self.foreign = False  # an operator that isn't PyTorch's
         self.unwritten: set[int] = set()  # storages made by torch.empty and the like
@@ -109,7 +114,8 @@ class Recorder:
 
     def failed(self, call: dict) -> None:
         """Called where an operator threw. Matters where the function goes on: another call's values needn't throw."""
-        self.refusal = self.refusal or Refused(f"{call['func']._schema.name} raises an error, which the function handles", call["where"])
+        self.refusal = self.refusal or Refused(f"{call['func']._schema.name} raises an error, which the function "
+                                               "handles", call["where"])
 
     def after(self, call: dict, out: Any) -> None:
         try:
@@ -178,7 +184,8 @@ class Recorder:
 
     def _prepare(self, func: Any, facts: OperatorFacts, args: tuple, kwargs: dict) -> dict:
         if self.users_kernels and facts.full_name in self.users_kernels:
-            raise Refused(f"a kernel for {facts.name} was registered from Python (torch.library), which a replay may not call", user_line())
+            raise Refused(f"a kernel for {facts.name} was registered from Python (torch.library), which a replay may "
+                          "not call", user_line())
         if facts.has_dynamic_shape and not self._has_fixed_shape(facts.name, args):
             raise Refused(f"the size of {facts.name}'s result depends on values", user_line())
         if any(isinstance(value, torch.Generator) for value in (*args, *kwargs.values())):
@@ -211,16 +218,19 @@ class Recorder:
         if self.touched and not never_throws(func._schema, args, kwargs):
             self.failing.setdefault(positions(sys._getframe()), f"{facts.name} ({where})")
         self.foreign |= func.namespace not in ("aten", "prims")
-        return {"func": func, "facts": facts, "template": template, "written": written, "before": before, "where": where, "draws": draws}
+        return {"func": func, "facts": facts, "template": template, "written": written, "before": before,
+                "where": where, "draws": draws}
 
     def refuse_unwritten(self, tensor: torch.Tensor) -> None:
         key = _C.key_of(tensor)
         if key is not None and key[0] in self.unwritten and tensor.numel() != 0:
-            raise Refused("memory is read that was made by torch.empty or the like, and that no operator has written since", user_line())
+            raise Refused("memory is read that was made by torch.empty or the like, and that no operator has written "
+                          "since", user_line())
 
     @staticmethod
     def _has_fixed_shape(name: str, args: tuple) -> bool:
-        """Indices that are no masks give results of the same size each time; so do weights of the bins that are given."""
+        """Indices that are no masks give results of the same size each time; so do weights of the bins that are
+        given."""
         if name == "aten::_ctc_loss":
             return not isinstance(args[2], torch.Tensor)  # lengths are numbers, compared where they were read
         if name not in ("aten::index", "aten::_unsafe_index"):
@@ -244,12 +254,14 @@ class Recorder:
         base = self.bases.get(key[0])
         if base is None:
             raise Refused(
-                "a tensor is used that is no argument, wasn't found in the function's variables, and wasn't made by an operator of the "
-                "call (torch.tensor, as_tensor, from_numpy make such ones; so do other threads): pass it as an argument", user_line())
+                "a tensor is used that is no argument, wasn't found in the function's variables, and wasn't made by an "
+                "operator of the call (torch.tensor, as_tensor, from_numpy make such ones; so do other threads): pass "
+                "it as an argument", user_line())
         if tensor.is_conj() or tensor.is_neg() or tensor.dtype != self._dtype_of(base):
             raise Refused("memory is used as another dtype by other means than an operator", user_line())
         self.absolute.add(key[0])
-        slot = self.program.call("aten::as_strided", "", (_C.Slot(base), list(key[3]), list(key[4]), key[2]), {}, [[True]], user_line())[0]
+        slot = self.program.call("aten::as_strided", "", (_C.Slot(base), list(key[3]), list(key[4]), key[2]), {},
+                                 [[True]], user_line())[0]
         self.slots[key] = slot
         self.views[slot] = base
         self._dtypes[slot] = tensor.dtype
@@ -337,7 +349,8 @@ class Recorder:
         optimizer = from_optimizer()
         what = f"{name} gives Python the value {value!r}"
         if optimizer:
-            advice = _ADVICE.get(optimizer, "use SGD, RMSprop, Adadelta, Rprop, Muon, or Adam, AdamW or Adagrad with fused=True")
+            advice = _ADVICE.get(optimizer, "use SGD, RMSprop, Adadelta, Rprop, Muon, or Adam, AdamW or Adagrad with "
+                                            "fused=True")
             raise Refused(f"{optimizer} reads a tensor's value ({what}): {advice}", user_line())
         if not isinstance(value, bool):
             raise Refused(f"{what}, and a replay would freeze it: keep it in a tensor", user_line())
@@ -370,8 +383,8 @@ def is_plain(tensor: torch.Tensor) -> bool:
 
 
 def _refusal_of(error: Exception, func: Any) -> Refused:
-    # An error of ours must not be one of the user's call, which goes on. Its traceback would keep alive the frames of that call, and
-    # what in them waits for its end, as guards of dispatch keys do.
+    # An error of ours must not be one of the user's call, which goes on. Its traceback would keep alive the frames of
+    # that call, and what in them waits for its end, as guards of dispatch keys do.
     if not isinstance(error, Refused):
         return Refused(f"{func} can't be recorded ({type(error).__name__}: {error})", user_line())
     error.__context__ = None

@@ -1,8 +1,10 @@
-"""Results of classes that torch.utils._pytree knows, as the ModelOutput of transformers: taken apart and rebuilt by what is registered.
+"""Results of classes that torch.utils._pytree knows, as the ModelOutput of transformers: taken apart and rebuilt by
+what is registered.
 
 Note [Rebuilt results]
-A replay makes a new object by the registered unflatten function, from its tensors and a copy of the context. That is the function's object
-only if flattening leaves nothing out, so the recorded one is rebuilt at once and compared: type, attributes, elements, by identity.
+A replay makes a new object by the registered unflatten function, from its tensors and a copy of the context. That is
+the function's object only if flattening leaves nothing out, so the recorded one is rebuilt at once and compared: type,
+attributes, elements, by identity.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ def left_out(value: Any, children: list, context: Any, unflatten: Callable) -> s
     again = unflatten(list(children), context)
     if type(again) is not type(value):
         return "its class"
-    for what, mine, its in (("attributes", _attributes(value), _attributes(again)), ("elements", _elements(value), _elements(again))):
+    for what, mine, its in (("attributes", _attributes(value), _attributes(again)),
+                            ("elements", _elements(value), _elements(again))):
         if list(mine) != list(its):
             return f"some {what}"
         for name in mine:

@@ -10,7 +10,8 @@ NAMES: set[str] = set()  # of all such attributes, which guards leave alone
 
 
 class Replaced:
-    """`places`: (object, name, what makes the replacement of its attribute). They are replaced while any thread has entered."""
+    """`places`: (object, name, what makes the replacement of its attribute). They are replaced while any thread has
+    entered."""
 
     def __init__(self, places: Iterable[tuple[Any, str, Callable]]):
         self._places = tuple(places)

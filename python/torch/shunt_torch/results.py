@@ -28,8 +28,9 @@ class Holders:
 
 
 class Results:
-    """`template`: for _C.Result; `made`: the tensors that a replay makes, `made_slots` their slots; `view_slots`: slots that it has to
-    make as eager code does; `freed`: (position among made, node's name, message) of those whose graph is gone."""
+    """`template`: for _C.Result; `made`: the tensors that a replay makes, `made_slots` their slots; `view_slots`: slots
+    that it has to make as eager code does; `freed`: (position among made, node's name, message) of those whose graph is
+    gone."""
 
     def __init__(self, result: Any, inputs: list[torch.Tensor], recorder: Any, containers: set[int]):
         self._inputs = {id(t): i for i, t in reversed(list(enumerate(inputs)))}
@@ -54,11 +55,13 @@ class Results:
             return self._tensor(value, path)
         if type(value) in (dict, list) or isinstance(value, tuple) and not is_value(value):
             if id(value) in self._containers:
-                raise Refused(f"{path} is a {type(value).__name__} that is elsewhere, too, and a replay makes new ones: return a copy")
+                raise Refused(f"{path} is a {type(value).__name__} that is elsewhere, too, and a replay makes new "
+                              "ones: return a copy")
             self._containers.add(id(value))
         if type(value) is dict:
             if not all(map(is_value, value)):
-                raise Refused(f"the keys of {path} have to be numbers, strings and the like, as a replay returns the same ones")
+                raise Refused(f"the keys of {path} have to be numbers, strings and the like, as a replay returns the "
+                              "same ones")
             return {k: self._parse(v, f"{path}[{k!r}]") for k, v in value.items()}
         if type(value) is list:
             return [self._parse(v, f"{path}[{i}]") for i, v in enumerate(value)]
@@ -73,8 +76,8 @@ class Results:
         definition = definition_of(type(value))
         if definition is not None:
             return self._registered(value, definition, path)
-        raise Refused(f"{path} is a {type(value).__name__}, and results have to be tensors, numbers, strings, None, tuples, lists, "
-                      "dicts and objects of classes that torch.utils._pytree knows")
+        raise Refused(f"{path} is a {type(value).__name__}, and results have to be tensors, numbers, strings, None, "
+                      "tuples, lists, dicts and objects of classes that torch.utils._pytree knows")
 
     def _registered(self, value: Any, definition: Any, path: str) -> Rebuilt:
         name = type(value).__name__
@@ -84,15 +87,17 @@ class Results:
         children, context = definition.flatten_fn(value)
         left = left_out(value, children, context, definition.unflatten_fn)
         if left:
-            raise Refused(f"{path} is a {name}, and what torch.utils._pytree knows of its class leaves out {left}: return its tensors")
+            raise Refused(f"{path} is a {name}, and what torch.utils._pytree knows of its class leaves out {left}: "
+                          "return its tensors")
         template = self._parse_context(context, f"{path}'s context")
-        return Rebuilt(type(value), definition.unflatten_fn, [self._parse(c, f"{path}[{i}]") for i, c in enumerate(children)], template)
+        return Rebuilt(type(value), definition.unflatten_fn,
+                       [self._parse(c, f"{path}[{i}]") for i, c in enumerate(children)], template)
 
     def _parse_context(self, context: Any, path: str) -> Any:
         """Of values alone; its lists and dicts are the class's own, and copied for each replay."""
         if type(context) in (list, dict) and id(context) in self._containers:
-            raise Refused(f"{path} for torch.utils._pytree is a {type(context).__name__} that is elsewhere, too, and a replay makes new "
-                          "ones")
+            raise Refused(f"{path} for torch.utils._pytree is a {type(context).__name__} that is elsewhere, too, and a "
+                          "replay makes new ones")
         if type(context) is list:
             return [self._parse_context(c, path) for c in context]
         if type(context) is dict:
@@ -101,15 +106,19 @@ class Results:
             return tuple([self._parse_context(c, path) for c in context])
         if is_value(context):
             return ("literal", context)
-        raise Refused(f"{path} for torch.utils._pytree is a {type(context).__name__}, which counts by identity: return its tensors")
+        raise Refused(f"{path} for torch.utils._pytree is a {type(context).__name__}, which counts by identity: return "
+                      "its tensors")
 
     @staticmethod
     def _named(value: tuple, items: list, path: str) -> tuple:
         """A named tuple, or one of torch.return_types. Other classes may make something else of their elements."""
         kind = type(value)
-        made = kind._make(items) if hasattr(kind, "_make") else kind(items) if kind.__module__ == "torch.return_types" else ()
-        if type(made) is not kind or len(made) != len(items) or any(a is not b for a, b in zip(made, items)) or _C.has_attributes(value):
-            raise Refused(f"{path} is a {kind.__name__}, of which tuples, named tuples and torch.return_types can be results")
+        made = kind._make(items) if hasattr(kind,
+                                            "_make") else kind(items) if kind.__module__ == "torch.return_types" else ()
+        if type(made) is not kind or len(made) != len(items) or any(a is not b for a,
+                                                                    b in zip(made, items)) or _C.has_attributes(value):
+            raise Refused(f"{path} is a {kind.__name__}, of which tuples, named tuples and torch.return_types can be "
+                          "results")
         return made
 
     def _tensor(self, tensor: torch.Tensor, path: str) -> int:
@@ -119,12 +128,14 @@ class Results:
             return self._by_id[id(tensor)]
         self._recorder.refuse_unwritten(tensor)
         if tensor.is_inference() != self._inference:
-            raise Refused(f"{path} is {'an' if tensor.is_inference() else 'no'} inference tensor: enter inference_mode() around the call")
+            raise Refused(f"{path} is {'an' if tensor.is_inference() else 'no'} inference tensor: enter "
+                          "inference_mode() around the call")
         slot = self._recorder.slot_of(tensor)
         from_outside = _C.key_of(tensor)[0] in self._recorder.outside
         if (slot < len(self._recorder.inputs) or slot in self.made_slots or (from_outside and not tensor._is_view())
                 or self._recorder.grads.get(slot, id(tensor)) != id(tensor)):
-            # Another object that shows its memory as an input or another result does; autograd may know it as a view, or not.
+            # Another object that shows its memory as an input or another result does; autograd may know it as a view,
+            # or not.
             shown = slot
             operator = "aten::alias" if tensor._is_view() else "aten::detach"
             with torch.set_grad_enabled(torch.is_grad_enabled() and not (tensor.requires_grad and tensor.grad_fn is None)):
@@ -147,7 +158,8 @@ class Results:
             raise Refused(f"{path} is a leaf that was made in the call and requires grad")
         message = freed_message(tensor.grad_fn)
         if not message:
-            raise Refused(f"{path} has a graph that backward() could still go through: detach() it, or call backward() inside")
+            raise Refused(f"{path} has a graph that backward() could still go through: detach() it, or call backward() "
+                          "inside")
         self.freed.append((index, tensor.grad_fn.name(), message))
 
     def _views(self) -> list[int]:

@@ -1,10 +1,12 @@
-"""Which operators raise no error, whatever elements their tensors have. Errors of sizes and types don't count: these are guarded.
+"""Which operators raise no error, whatever elements their tensors have. Errors of sizes and types don't count: these
+are guarded.
 
-A replay that meets an error after it has written something runs no handler of the function's, so a function with one is captured only if
-all operators in its reach are listed here. What isn't listed may throw: indices out of range, matrices without inverse, probabilities
-above 1, integers divided by 0. The lists were found by experiment: each operator that PyTorch's table of operators calls, forward and
-backward, ran with its samples' elements replaced by zeros, ones, the largest and smallest numbers, infinities, NaN and random numbers;
-tests/torch/test_throwing.py repeats that. Those that the table doesn't call were added by reading what they do.
+A replay that meets an error after it has written something runs no handler of the function's, so a function with one is
+captured only if all operators in its reach are listed here. What isn't listed may throw: indices out of range, matrices
+without inverse, probabilities above 1, integers divided by 0. The lists were found by experiment: each operator that
+PyTorch's table of operators calls, forward and backward, ran with its samples' elements replaced by zeros, ones, the
+largest and smallest numbers, infinities, NaN and random numbers; tests/torch/test_throwing.py repeats that. Those that
+the table doesn't call were added by reading what they do.
 """
 
 from __future__ import annotations

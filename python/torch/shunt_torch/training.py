@@ -1,10 +1,11 @@
 """What runs a training graph of torch.compile: one node of Shunt's in autograd's graph, or AOTAutograd's own runtime.
 
 Note [Whose runtime]
-AOTAutograd's runtime is Python around a torch.autograd.Function made of Python: 30 us a forward call, twice that with backward. Where
-nothing of what it is for is needed, a node in C++ (_C.TrainingCall) does the rest. AOTAutograd decides by its metadata, and in each call
-by what the call's surroundings are: results that alias inputs or each other, inputs that autograd sees written, subclasses, effects,
-transforms, dispatch modes and forward AD are left to it. Its runtime is made when it is needed first.
+AOTAutograd's runtime is Python around a torch.autograd.Function made of Python: 30 us a forward call, twice that with
+backward. Where nothing of what it is for is needed, a node in C++ (_C.TrainingCall) does the rest. AOTAutograd decides
+by its metadata, and in each call by what the call's surroundings are: results that alias inputs or each other, inputs
+that autograd sees written, subclasses, effects, transforms, dispatch modes and forward AD are left to it. Its runtime
+is made when it is needed first.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _train, _MISSED = _C.train, _C.MISSED
 
 
 def install() -> None:
-    """Makes AOTAutograd ask here for the runtime of graphs that are Shunt's. Those of other backends get what they always do."""
+    """Makes AOTAutograd ask here for the runtime of graphs that are Shunt's. Those of other backends get what they
+    always do."""
     from torch._functorch._aot_autograd.runtime_wrappers import AOTDispatchAutograd, RuntimeWrapper
 
     theirs, of_inference = AOTDispatchAutograd.post_compile, RuntimeWrapper.post_compile
@@ -46,7 +48,8 @@ def install() -> None:
 
 
 def kept_by_aot() -> Any:
-    """While it lasts, AOTAutogradCache keeps whole graphs, of any backend that can be pickled, and not Inductor's keys of them."""
+    """While it lasts, AOTAutogradCache keeps whole graphs, of any backend that can be pickled, and not Inductor's keys
+    of them."""
     return torch._functorch.config.patch(bundled_autograd_cache=True)
 
 
@@ -60,14 +63,18 @@ def why_not(spec: Any) -> str:
     conditions = (
         (spec.maybe_subclass_meta is not None or any(type(t) is not PlainTensorMeta for t in m.subclass_tangent_meta),
          "subclasses of Tensor"),
-        (m.num_mutated_inp_runtime_indices or m.indices_of_inputs_that_requires_grad_with_mutations_in_bw, "inputs that are written"),
+        (m.num_mutated_inp_runtime_indices or m.indices_of_inputs_that_requires_grad_with_mutations_in_bw, "inputs "
+                                                                                                           "that are "
+                                                                                                           "written"),
         (m.num_outputs_aliased or m.num_intermediate_bases
          or any(info.output_type not in (OutputType.non_alias, OutputType.unsafe_view_alias) for info in m.output_info),
          "results that are views"),
-        (any(info.requires_grad != info.requires_grad_for_backward for info in tensors), "results whose graph ends at them"),
+        (any(info.requires_grad != info.requires_grad_for_backward for info in tensors), "results whose graph ends at "
+                                                                                         "them"),
         (m.tokens or m.num_backward_tokens, "effects"),
         (m.is_rng_op_functionalized or m.num_graphsafe_rng_states, "states of generators"),
-        (m.num_opaque_objects_saved_for_bw or spec.backward_state_indices or m.act_input_indices, "objects that aren't tensors"),
+        (m.num_opaque_objects_saved_for_bw or spec.backward_state_indices or m.act_input_indices, "objects that aren't "
+                                                                                                  "tensors"),
         (m.grad_enabled_mutation is not None, "a grad mode that is set"),
         (_should_disable_saved_tensors_hooks(), "hooks of saved tensors that are compiled"),
         (torch._dynamo.config.compiled_autograd, "compiled autograd"),
@@ -79,7 +86,8 @@ def why_not(spec: Any) -> str:
 def _why_not_inference(graph: Graph, m: Any, disable_amp: bool) -> str:
     """As why_not(): without autograd the graph itself may be what is called."""
     conditions = (
-        (m.num_mutated_inp_runtime_indices or m.mutated_graph_handled_indices_seen_by_autograd, "inputs that are written"),
+        (m.num_mutated_inp_runtime_indices or m.mutated_graph_handled_indices_seen_by_autograd, "inputs that are "
+                                                                                                "written"),
         (m.num_outputs_aliased, "results that are views"),
         (m.tokens, "effects"),
         (m.grad_enabled_mutation is not None, "a grad mode that is set"),
@@ -107,7 +115,8 @@ def _with_dynamic_sizes(call: Callable, m: Any) -> Callable:
     """Tells Dynamo which sizes of a call's results are dynamic, where a function goes on with them behind a break."""
     from torch._functorch._aot_autograd.runtime_wrappers import mark_dynamo_propagated_dynamic_indices as mark
 
-    dynamic = [(i, info.dynamic_dims) for i, info in enumerate(m.output_info) if m.dynamic_outputs and info.dynamic_dims is not None]
+    dynamic = [(i, info.dynamic_dims)
+               for i, info in enumerate(m.output_info) if m.dynamic_outputs and info.dynamic_dims is not None]
     if not dynamic:
         return call
 
@@ -153,12 +162,14 @@ def _training_call(spec: Any, backward: "_Backward") -> Any:
         unchecked=m.num_tensors_saved_with_no_vc_check, numbers=m.num_symints_saved_for_bw,
         detached=spec.indices_of_inps_to_detach,
         written=m.mutated_graph_handled_indices_seen_by_autograd if spec.aot_config.keep_inference_input_mutations else [],
-        tangents=[f.memory_format if f.memory_format is not None else (tuple(f.size), tuple(f.stride)) for f in formats],
+        tangents=[f.memory_format if f.memory_format is not None else (tuple(f.size),
+                                                                       tuple(f.stride)) for f in formats],
         without_autocast=spec.disable_amp, nondeterministic=m.deterministic is False)
 
 
 class _Backward:
-    """The backward graph, which AOTAutograd compiles, and keeps on disk with the forward graph, at the first backward()."""
+    """The backward graph, which AOTAutograd compiles, and keeps on disk with the forward graph, at the first
+    backward()."""
 
     def __init__(self, spec: Any):
         from torch._functorch._aot_autograd.runtime_wrappers import _AutogradBackwardCompiler

@@ -1,4 +1,5 @@
-"""What torch.compile has compiled writes memory by no operator: while calls are recorded, such functions run as they are."""
+"""What torch.compile has compiled writes memory by no operator: while calls are recorded, such functions run as they
+are."""
 
 from __future__ import annotations
 

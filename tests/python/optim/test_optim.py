@@ -58,9 +58,11 @@ def test_a_trajectory_is_pytorchs(info, kwargs):
     if kwargs.get("fused") or kwargs.get("differentiable"):
         kwargs = {k: v for k, v in kwargs.items() if k not in ("fused", "differentiable")}
     name = info.optim_cls.__name__
-    loss = square_loss if name == "LBFGS" else tanh_loss  # its large steps make a rounding a difference, where the loss isn't convex
+    # Its large steps make a rounding a difference, where the loss isn't convex.
+    loss = square_loss if name == "LBFGS" else tanh_loss
     theirs = trajectory(torch, lambda p: info.optim_cls(p, **kwargs), STEPS, loss)
-    ours = trajectory(shunt, lambda p: getattr(shunt.optim, name)(p, **{k: convert(v) for k, v in kwargs.items()}), STEPS, loss)
+    ours = trajectory(shunt, lambda p: getattr(shunt.optim, name)(p, **{k: convert(v) for k, v in kwargs.items()}),
+                      STEPS, loss)
     np.testing.assert_allclose(ours, theirs, **TOLERANCE)
 
 
@@ -102,11 +104,16 @@ def test_an_error_is_pytorchs(info, error):
 
 
 SCHEDULES = {
-    "StepLR": {"step_size": 3, "gamma": 0.5}, "MultiStepLR": {"milestones": [2, 5], "gamma": 0.1}, "ExponentialLR": {"gamma": 0.9},
-    "CosineAnnealingLR": {"T_max": 7, "eta_min": 0.01}, "LinearLR": {"total_iters": 6}, "ConstantLR": {"total_iters": 4},
-    "LambdaLR": {"lr_lambda": lambda epoch: 0.9**epoch}, "MultiplicativeLR": {"lr_lambda": lambda epoch: 0.9 + epoch / 100},
-    "PolynomialLR": {"total_iters": 12, "power": 1.5}, "CosineAnnealingWarmRestarts": {"T_0": 3, "T_mult": 2, "eta_min": 0.01},
-    "CyclicLR": {"base_lr": 0.1, "max_lr": 1.0, "step_size_up": 3, "step_size_down": 5}, "OneCycleLR": {"max_lr": 2.0, "total_steps": 21},
+    "StepLR": {"step_size": 3, "gamma": 0.5}, "MultiStepLR": {"milestones": [2, 5], "gamma": 0.1},
+    "ExponentialLR": {"gamma": 0.9},
+    "CosineAnnealingLR": {"T_max": 7, "eta_min": 0.01}, "LinearLR": {"total_iters": 6},
+    "ConstantLR": {"total_iters": 4},
+    "LambdaLR": {"lr_lambda": lambda epoch: 0.9**epoch},
+    "MultiplicativeLR": {"lr_lambda": lambda epoch: 0.9 + epoch / 100},
+    "PolynomialLR": {"total_iters": 12, "power": 1.5},
+    "CosineAnnealingWarmRestarts": {"T_0": 3, "T_mult": 2, "eta_min": 0.01},
+    "CyclicLR": {"base_lr": 0.1, "max_lr": 1.0, "step_size_up": 3, "step_size_down": 5},
+    "OneCycleLR": {"max_lr": 2.0, "total_steps": 21},
 }
 
 
@@ -124,11 +131,13 @@ def rates_of(module, make, steps=20):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("make", [
-    lambda L, o: L.CyclicLR(o, 0.1, 1.0, 3, mode="triangular2"), lambda L, o: L.CyclicLR(o, 0.1, 1.0, 3, mode="exp_range", gamma=0.9),
+    lambda L, o: L.CyclicLR(o, 0.1, 1.0, 3, mode="triangular2"), lambda L,
+    o: L.CyclicLR(o, 0.1, 1.0, 3, mode="exp_range", gamma=0.9),
     lambda L, o: L.CyclicLR(o, 0.1, 1.0, 3, scale_fn=lambda x: 1 / x, cycle_momentum=False),
     lambda L, o: L.OneCycleLR(o, 2.0, epochs=4, steps_per_epoch=6, three_phase=True, anneal_strategy="linear"),
     lambda L, o: L.SequentialLR(o, [L.ConstantLR(o, 0.1, 2), L.ExponentialLR(o, 0.9)], [5]),
-    lambda L, o: L.SequentialLR(o, [L.LinearLR(o, 0.1, total_iters=4), L.CosineAnnealingLR(o, 9), L.StepLR(o, 2)], [5, 11]),
+    lambda L, o: L.SequentialLR(o, [L.LinearLR(o, 0.1, total_iters=4), L.CosineAnnealingLR(o, 9), L.StepLR(o, 2)],
+                                [5, 11]),
     lambda L, o: L.SequentialLR(o, [L.LinearLR(o), L.CosineAnnealingWarmRestarts(o, 3)], [4]),
     lambda L, o: L.ChainedScheduler([L.ConstantLR(o, 0.1, 2), L.ExponentialLR(o, 0.9)], o),
 ])
@@ -164,7 +173,8 @@ def test_averages_of_weights():
             optimizer.step()
             schedule.step()
             rates.append(schedule.get_last_lr()[0])
-        seen[module] = [rates, *(m.module.weight.tolist() for m in models), int(models[0].n_averaged), sorted(models[0].state_dict())]
+        seen[module] = [rates, *(m.module.weight.tolist() for m in models), int(models[0].n_averaged),
+                        sorted(models[0].state_dict())]
     assert seen[shunt][0] == pytest.approx(seen[torch][0])
     assert seen[shunt][1][0] == pytest.approx(seen[torch][1][0]) and seen[shunt][2][0] == pytest.approx(seen[torch][2][0])
     assert seen[shunt][3:] == seen[torch][3:]
@@ -196,7 +206,8 @@ def test_plateau():
     assert rates[shunt] == pytest.approx(rates[torch])
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "RAdam", "Adamax", "ASGD", "Rprop",
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "RAdam", "Adamax",
+                                  "ASGD", "Rprop",
                                   "Adafactor"])
 def test_a_saved_state_goes_on(name):
     settings = {"lr": 0.05, **({"momentum": 0.9} if name in ("SGD", "RMSprop") else {})}
@@ -233,7 +244,8 @@ def test_parameters_that_are_left_out_of_steps(name):
                 optimizer.load_state_dict(state)
             optimizer.step()
         steps = [optimizer.state[p]["step"] for p in params]
-        assert all(isinstance(step, module.Tensor) and step.dtype is module.float32 and step.dim() == 0 for step in steps)
+        assert all(isinstance(step,
+                              module.Tensor) and step.dtype is module.float32 and step.dim() == 0 for step in steps)
         rows[module] = [p.tolist() for p in params], [step.item() for step in steps]
     assert rows[shunt][1] == rows[torch][1]
     np.testing.assert_allclose(rows[shunt][0], rows[torch][0], **TOLERANCE)

@@ -11,7 +11,8 @@ class autocast(_autocast):
 
     def __init__(self, enabled=True, dtype=None, cache_enabled=True):
         from shunt import float16
-        super().__init__("cuda", dtype=float16 if dtype is None else dtype, enabled=enabled, cache_enabled=cache_enabled)
+        super().__init__("cuda", dtype=float16 if dtype is None else dtype, enabled=enabled,
+                         cache_enabled=cache_enabled)
 
 
 class GradScaler(_GradScaler):

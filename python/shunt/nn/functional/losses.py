@@ -133,8 +133,8 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """-(target * log(input) + (1 - target) * log(1 - input)), with logarithms of at least -100.
 
-    Raises ValueError where the sizes differ, RuntimeError for an input outside [0, 1], which graphs of compiled functions
-    don't look for.
+    Raises ValueError where the sizes differ, RuntimeError for an input outside [0, 1], which graphs of compiled
+    functions don't look for.
     """
     number = reduction_of(reduction, size_average, reduce)
     if target.shape != input.shape:

@@ -56,7 +56,8 @@ def _run_forward_pre(module, args, kwargs):
             result = hook.function(module, args, kwargs)
             if result is not None:
                 if not (isinstance(result, tuple) and len(result) == 2):
-                    raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {result}.")
+                    raise RuntimeError("forward pre-hook must return None or a tuple of (new_args, new_kwargs), but "
+                                       f"got {result}.")
                 args, kwargs = result
         else:
             result = hook.function(module, args)
@@ -69,7 +70,8 @@ def _run_forward(module, args, kwargs, output, only_always=False):
     for hook in list(module._hooks.forward.values()):
         if only_always and not hook.always_call:
             continue
-        result = hook.function(module, args, kwargs, output) if hook.with_kwargs else hook.function(module, args, output)
+        result = hook.function(module, args, kwargs,
+                               output) if hook.with_kwargs else hook.function(module, args, output)
         if result is not None:
             output = result
     return output

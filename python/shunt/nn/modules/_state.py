@@ -14,7 +14,8 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
     __slots__ = ()
 
     def __repr__(self):
-        return "<All keys matched successfully>" if not self.missing_keys and not self.unexpected_keys else super().__repr__()
+        return ("<All keys matched successfully>" if not self.missing_keys and not self.unexpected_keys
+                else super().__repr__())
 
     __str__ = __repr__
 
@@ -94,17 +95,20 @@ class StateMixin:
     _register_state_dict_hook = register_state_dict_post_hook
 
     def register_load_state_dict_pre_hook(self, hook):
-        """hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs) before loading."""
+        """hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs) before
+        loading."""
         return self._add_state_hook("_load_state_dict_pre_hooks", lambda *args: hook(self, *args))
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
-        return self._add_state_hook("_load_state_dict_pre_hooks", (lambda *args: hook(self, *args)) if with_module else hook)
+        return self._add_state_hook("_load_state_dict_pre_hooks",
+                                    (lambda *args: hook(self, *args)) if with_module else hook)
 
     def register_load_state_dict_post_hook(self, hook):
         """hook(module, incompatible_keys) after loading; it may change the lists."""
         return self._add_state_hook("_load_state_dict_post_hooks", hook)
 
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+                              error_msgs):
         for hook in self.__dict__.get("_load_state_dict_pre_hooks", {}).values():
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         assign = local_metadata.get("assign_to_params_buffers", False)
@@ -133,7 +137,8 @@ class StateMixin:
     def _load_one(self, name, value, given, key, assign, error_msgs):
         from shunt.autograd import no_grad
         if not isinstance(given, Tensor):
-            error_msgs.append(f'While copying the parameter named "{key}", expected shunt.Tensor or Tensor-like object from '
+            error_msgs.append(f'While copying the parameter named "{key}", expected shunt.Tensor or Tensor-like object '
+                              'from '
                               f"checkpoint but received {type(given)}")
             return
         if given.shape != value.shape and not (given.dim() == 1 and given.numel() == 1 and value.dim() == 0):
@@ -143,13 +148,15 @@ class StateMixin:
         try:
             with no_grad():
                 if assign and isinstance(value, Parameter):
-                    setattr(self, name, given if isinstance(given, Parameter) else Parameter(given, value.requires_grad))
+                    setattr(self, name, given if isinstance(given,
+                                                            Parameter) else Parameter(given, value.requires_grad))
                 elif assign:
                     setattr(self, name, given)
                 else:
                     value.copy_(given.reshape(value.shape))
         except Exception as error:
-            error_msgs.append(f'While copying the parameter named "{key}", whose dimensions in the model are {value.shape} and whose '
+            error_msgs.append(f'While copying the parameter named "{key}", whose dimensions in the model are '
+                              f'{value.shape} and whose '
                               f"dimensions in the checkpoint are {given.shape}, an exception occurred : {error.args}.")
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
@@ -177,8 +184,9 @@ class StateMixin:
             keys = _IncompatibleKeys(missing, unexpected)
             for hook in module.__dict__.get("_load_state_dict_post_hooks", {}).values():
                 if hook(module, keys) is not None:
-                    raise AssertionError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return "
-                                         "new values, if incompatible_keys need to be modified, it should be done inplace.")
+                    raise AssertionError("Hooks registered with ``register_load_state_dict_post_hook`` are not "
+                                         "expected to return new values, if incompatible_keys need to be modified, it "
+                                         "should be done inplace.")
 
         load(self, "")
         if strict:

@@ -110,7 +110,7 @@ torch.Tensor.normal_ = _normal_
 torch.Tensor.bernoulli_ = _bernoulli_
 torch.randn, torch.rand, torch.randint, torch.randperm = _randn, _rand, _randint, _randperm
 torch.randn_like, torch.rand_like = _like(_randn), _like(_rand)
-torch.multinomial = _multinomial
+torch.multinomial = torch.Tensor.multinomial = _multinomial
 F.dropout = _dropout
 F.scaled_dot_product_attention = _attention
 
