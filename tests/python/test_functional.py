@@ -178,3 +178,23 @@ def test_padding_that_leaves_nothing_of_one_dimension(mode):
     assert F.pad(ones(1, 1, 5, 5), (0, 0, 0, -5), mode=mode).shape == (1, 1, 0, 5)
     with pytest.raises(RuntimeError, match="too small"):
         F.pad(ones(1, 1, 5, 5), (0, -5, 0, -5), mode=mode)
+
+
+def sampled(module, mode, padding_mode, grid, align_corners=False):
+    image = module.arange(1, 10.0).reshape(1, 1, 3, 3)
+    image[0, 0, 0, 0] = math.inf
+    places = module.tensor([[grid]])
+    return module.nn.functional.grid_sample(image, places, mode, padding_mode, align_corners).flatten().tolist()
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_infinite_pixels_and_places_of_grid_sample(mode):
+    # Far from the infinite pixel, and beside the image, nothing of it is seen.
+    edge = sampled(shunt, mode, "zeros", [[3.0, 0.0], [1.0, 1.0], [1.2, 0.0]])
+    assert edge[0] == 0 and all(map(math.isfinite, edge))
+    torch = pytest.importorskip("torch")
+    odd = [[math.nan, 0.5], [0.5, math.nan], [math.inf, 0.5], [-math.inf, math.inf], [0.3, 0.4], [-1.0, -1.0]]
+    for padding_mode in ("zeros", "border", "reflection"):
+        for align_corners in (False, True):
+            ours, theirs = (sampled(m, mode, padding_mode, odd, align_corners) for m in (shunt, torch))
+            assert ours == pytest.approx(theirs, nan_ok=True, rel=1e-5), (padding_mode, align_corners)
