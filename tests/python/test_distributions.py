@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import shunt  # noqa: E402
+from compiling import hits  # noqa: E402
 from twins import same  # noqa: E402
 
 OURS, THEIRS = shunt.distributions, torch.distributions
@@ -445,3 +446,4 @@ def test_vmap_and_compile():
     compiled = shunt.compile(log_prob)
     for _ in range(4):
         assert shunt.equal(compiled(loc, x), log_prob(loc, x))
+    assert hits(compiled) >= 2
