@@ -194,6 +194,36 @@ def test_a_schedule_is_pytorchs(name):
     assert rates[shunt] == pytest.approx(rates[torch], rel=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(set(SCHEDULES) - {"MultiplicativeLR"}))
+def test_a_schedule_goes_to_any_epoch(name):
+    """The rates of an epoch don't depend on how it was reached. MultiplicativeLR's do, in both packages."""
+    rates = {}
+    for module in (torch, shunt):
+        optimizer = module.optim.SGD([module.ones(1, requires_grad=True)], lr=0.5, momentum=0.9)
+        schedule = getattr(module.optim.lr_scheduler, name)(optimizer, **SCHEDULES[name])
+        rates[module] = []
+        for epoch in (5, 15, 3, 0, 12, None, 1):
+            schedule.step(epoch)
+            rates[module].append(schedule.get_last_lr()[0])
+    assert rates[shunt] == pytest.approx(rates[torch], rel=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["min", "max"])
+@pytest.mark.parametrize("threshold_mode", ["rel", "abs"])
+def test_plateau_of_metrics_that_are_no_numbers(mode, threshold_mode):
+    rates = {}
+    for module in (torch, shunt):
+        optimizer = module.optim.SGD([module.ones(1, requires_grad=True)], lr=1.0)
+        schedule = module.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode, patience=1,
+                                                               threshold_mode=threshold_mode)
+        rates[module] = []
+        for metric in [math.nan] * 6 + [math.inf, -math.inf, 1.0, math.nan, 2.0, math.inf]:
+            schedule.step(metric)
+            rates[module].append(optimizer.param_groups[0]["lr"])
+    assert rates[shunt] == pytest.approx(rates[torch]) and rates[shunt][5] == pytest.approx(1e-3)
+
+
 def test_plateau():
     rates = {}
     for module in (torch, shunt):
