@@ -68,7 +68,7 @@ class NAdam(Optimizer):
                 state["exp_avg"], state["exp_avg_sq"] = ops.zeros_like(p), ops.zeros_like(p)
                 state["mu_product"] = ops.ones([], dtype=p.dtype if p.is_floating_point() else None)
         (beta1, beta2), lr = map(float, group["betas"]), rate_of(group["lr"])
-        for step, places in count_steps(params, states, self.state):
+        for step, places in count_steps(params, states, group, self.state):
             mu, mu_next = (beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
             correction = 1 - beta2**step
             for i in places:
@@ -121,7 +121,7 @@ class RAdam(Optimizer):
                 state["exp_avg"], state["exp_avg_sq"] = ops.zeros_like(p), ops.zeros_like(p)
         (beta1, beta2), lr = map(float, group["betas"]), rate_of(group["lr"])
         limit = 2 / (1 - beta2) - 1
-        for step, places in count_steps(params, states, self.state):
+        for step, places in count_steps(params, states, group, self.state):
             power = beta2**step
             length = limit - 2 * step * power / (1 - power)  # of the mean of squares, in steps
             rectified = (length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length)
@@ -173,7 +173,7 @@ class Adamax(Optimizer):
             if "exp_avg" not in state:
                 state["exp_avg"], state["exp_inf"] = ops.zeros_like(p), ops.zeros_like(p)
         (beta1, beta2), lr = map(float, group["betas"]), rate_of(group["lr"])
-        for step, places in count_steps(params, states, self.state):
+        for step, places in count_steps(params, states, group, self.state):
             rate = lr / (beta1**step - 1)
             for i in places:
                 state = states[i]
@@ -267,7 +267,7 @@ class Rprop(Optimizer):
 
     def _update(self, params, grads, states, group):
         (shrink, grow), (least, most) = group["etas"], group["step_sizes"]
-        count_steps(params, states, self.state)
+        count_steps(params, states, group, self.state)
         for p, grad, state in zip(params, grads, states):
             if "prev" not in state:
                 state["prev"], state["step_size"] = ops.zeros_like(p), ops.full_like(grad, float(group["lr"]))

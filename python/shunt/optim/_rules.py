@@ -72,7 +72,7 @@ class Adam(Optimizer):
                 if group["amsgrad"]:
                     state["max_exp_avg_sq"] = _zeros(p)
         (beta1, beta2), lr = map(float, group["betas"]), rate_of(group["lr"])
-        for step, places in count_steps(params, states, self.state):
+        for step, places in count_steps(params, states, group, self.state):
             # m / (1 - beta1^t) * lr / (sqrt(v) / root + eps), where root^2 = 1 - beta2^t, both parts times root.
             root = (1 - beta2**step).sqrt_()
             scale, eps = root * (lr / (beta1**step - 1)), root * group["eps"]
@@ -115,7 +115,7 @@ class RMSprop(Optimizer):
 
     def _update(self, params, grads, states, group):
         alpha, lr = group["alpha"], rate_of(group["lr"])
-        count_steps(params, states, self.state)
+        count_steps(params, states, group, self.state)
         for p, grad, state in zip(params, grads, states):
             if "square_avg" not in state:
                 state["square_avg"] = _zeros(p)
@@ -163,7 +163,7 @@ class Adagrad(Optimizer):
 
     def _update(self, params, grads, states, group):
         lr, decay = rate_of(group["lr"]), group["lr_decay"]
-        for step, places in count_steps(params, states, self.state):
+        for step, places in count_steps(params, states, group, self.state):
             rate = lr if decay == 0 else lr / (1 + (step - 1) * decay)
             for i in places:
                 grad = with_decay(params[i], grads[i], group)
@@ -188,7 +188,7 @@ class Adadelta(Optimizer):
 
     def _update(self, params, grads, states, group):
         rho, eps, lr = group["rho"], group["eps"], rate_of(group["lr"])
-        count_steps(params, states, self.state)
+        count_steps(params, states, group, self.state)
         for p, grad, state in zip(params, grads, states):
             if "square_avg" not in state:
                 state["square_avg"], state["acc_delta"] = _zeros(p), _zeros(p)

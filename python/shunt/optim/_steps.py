@@ -3,8 +3,8 @@ compiled functions count as calls do.
 
 Note [Shared steps]
 Parameters of a group that are always updated together share one tensor state["step"], of no dimensions, so what follows
-from it is computed once a group. A step in which only some of its holders have gradients, or are in the group still,
-gives these a copy first. What leaves the optimiser, by state_dict(), is a copy for each parameter: whoever takes it
+from it is computed once a group. A step in which only some of its holders have gradients gives these a copy first; one
+before which some have left the group, too. What leaves the optimiser, by state_dict(), is a copy for each parameter: whoever takes it
 counts for each.
 """
 
@@ -36,12 +36,12 @@ def with_decay(p, grad, group):
     return grad.add(p, alpha=decay)
 
 
-def count_steps(params, states, state_of):
+def count_steps(params, states, group, state_of):
     """Counts a step of each parameter. Returns pairs: the number of steps, a tensor of float64, and the places of the
     parameters that have had so many."""
     shared = states[0].get("step")
     together = all(state.get("step") is shared for state in states)
-    if together and isinstance(shared, Tensor) and len(params) == _holders(shared, state_of):
+    if together and isinstance(shared, Tensor) and len(params) == len(group["params"]):
         return [(shared.add_(1).to(_C.float64), range(len(params)))]
     places = {}
     for i, state in enumerate(states):
@@ -49,16 +49,33 @@ def count_steps(params, states, state_of):
     return [(_own(places_of, states, state_of).add_(1).to(_C.float64), places_of) for places_of in places.values()]
 
 
-def _holders(step, state_of):
-    """How many parameters, of whichever groups, have this tensor."""
-    return sum(state.get("step") is step for state in state_of.values())
+def part_steps(groups, state_of):
+    """Gives parameters that share a number of steps with those of another group, or of none any more, a copy."""
+    if len(groups) == 1 and len(state_of) <= len(groups[0]["params"]):
+        return
+    homes, seen = {}, set()
+    for number, group in enumerate(groups):
+        copies = {}
+        for p in group["params"]:
+            if p not in state_of:
+                continue
+            seen.add(p)
+            step = state_of[p].get("step")
+            if homes.setdefault(id(step), number) != number and isinstance(step, Tensor):
+                if id(step) not in copies:
+                    copies[id(step)] = step.clone()
+                state_of[p]["step"] = copies[id(step)]
+    if len(seen) < len(state_of):
+        for p, state in state_of.items():
+            if p not in seen and id(state.get("step")) in homes:
+                state.update(unshared(state))
 
 
 def _own(places, states, state_of):
     """The tensor of parameters with one state["step"], for them alone."""
     step = states[places[0]].get("step")
     if isinstance(step, Tensor):
-        if _holders(step, state_of) == len(places):
+        if sum(state.get("step") is step for state in state_of.values()) == len(places):
             return step
         step = step.clone()
     else:

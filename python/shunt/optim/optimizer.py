@@ -9,7 +9,7 @@ from itertools import chain
 
 from shunt._tensor import Tensor
 from shunt.autograd import enable_grad, no_grad
-from shunt.optim._steps import share_steps, unshared
+from shunt.optim._steps import part_steps, share_steps, unshared
 
 required = object()
 
@@ -130,6 +130,7 @@ class Optimizer:
             with enable_grad():
                 loss = closure()
         with no_grad():
+            part_steps(self.param_groups, self.state)
             for group in self.param_groups:
                 params = [p for p in group["params"] if p.grad is not None]
                 if params:

@@ -341,6 +341,21 @@ def test_a_parameter_that_goes_to_another_group_counts_its_own_steps():
     assert counts[shunt] == counts[torch] == [5, 4]
 
 
+def test_a_parameter_in_another_groups_list_counts_its_own_steps():
+    """Also where it shares the count of three, one of which has gone altogether."""
+    counts = {}
+    for module in (torch, shunt):
+        a, b, c, d = params = ones_with_grads(module, 4)
+        optimizer = module.optim.Adam([{"params": [a, b, c]}, {"params": [d]}])
+        optimizer.step()
+        optimizer.param_groups[0]["params"] = [a]
+        optimizer.param_groups[1]["params"].append(b)
+        for _ in range(3):
+            optimizer.step()
+        counts[module] = [optimizer.state[p]["step"].item() for p in params]
+    assert counts[shunt] == counts[torch] == [4, 4, 1, 4]
+
+
 @pytest.mark.parametrize("name", ["AdamW", "NAdam"])
 def test_a_state_without_a_setting_takes_the_default(name):
     params = ones_with_grads(shunt, 1)
