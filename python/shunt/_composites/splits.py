@@ -262,7 +262,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
 
 
 def _places(counts):
-    """Of counts[i] each i."""
+    """The numbers 0 to len(counts) - 1 in order, each i counts[i] times."""
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")
     ends = counts.to(_C.int64).cumsum(0)
