@@ -142,3 +142,10 @@ def test_binomial_of_many_trials(monkeypatch):
     assert abs(float(draws.std()) / spread - 1) < 6 / math.sqrt(2 * N) and len(calls) < 100
     endless = shunt.tensor([math.inf, math.inf, math.inf])
     assert shunt.binomial(endless, shunt.tensor([0.3, 0.0, 1.0])).tolist() == [math.inf, 0.0, math.inf]
+
+
+def test_rates_and_counts_that_are_no_numbers():
+    with pytest.raises(RuntimeError, match="non-negative"):
+        shunt.poisson(shunt.tensor([math.nan, 1.0]))
+    with pytest.raises(RuntimeError, match="expected counts from 0"):
+        shunt.binomial(shunt.tensor([math.nan]), shunt.tensor([0.5]))

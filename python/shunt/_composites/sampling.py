@@ -156,7 +156,7 @@ def poisson(input, generator=None):
     check_tensors("poisson", input=input)
     _check_floating("poisson", input)
     rate = input.detach().to(_C.float64)
-    if bool((rate < 0).any()):
+    if bool((~(rate >= 0)).any()):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     few = _few_poisson(rate.clamp(max=_FEW), generator)
     if bool((rate > _FEW).any()):
@@ -228,7 +228,7 @@ def binomial(count, prob, generator=None):
     dtype = prob.dtype
     count, prob = broadcast_tensors(count.detach().to(_C.float64), prob.detach().to(_C.float64))
     count = count.floor()
-    if bool(((count < 0) | ~((prob >= 0) & (prob <= 1))).any()):
+    if bool((~(count >= 0) | ~((prob >= 0) & (prob <= 1))).any()):
         raise RuntimeError("binomial(): expected counts from 0, and probabilities from 0 to 1")
     rarer = ops.minimum(prob, 1 - prob)
     endless, mean = count.isinf(), count * rarer
