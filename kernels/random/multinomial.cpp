@@ -6,6 +6,7 @@
 #include <shunt/tensor/wrapper_kind.h>
 
 #include <bit>
+#include <limits>
 
 namespace shunt::native {
 namespace {
@@ -50,16 +51,20 @@ Tensor endsUpTo(const Tensor& places, const Tensor& ends) {
 
 }  // namespace
 
-// Without replacement by a race: an exponential time divided by the weight, the earliest first (P. Efraimidis,
+// Without replacement by a race: exponential times divided by the weights, the earliest first (P. Efraimidis,
 // P. Spirakis: Weighted random sampling with a reservoir, 2006). With replacement by the inverse of the cumulated
 // weights; a weight of 0 is an empty interval.
 Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, std::optional<Generator> generator) {
   checkWeights(self, num_samples, replacement);
   const Tensor weights = self.scalar_type() == kDouble ? self.detach() : self.detach().to(kFloat);
   if (!replacement || num_samples == 1) {
-    const Tensor times = uniformLike(weights, generator).neg().log1p().neg().clamp_min(1e-30);
-    const Tensor rates = weights.div(times);
-    return num_samples == 1 ? rates.argmax(-1, true) : std::get<1>(rates.topk(num_samples, -1));
+    const Tensor times = uniformLike(weights, generator).neg().log1p().neg();
+    const double longest =
+        weights.scalar_type() == kDouble ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+    // What can't be drawn waits longest, even where its time was 0 of 0, or one of a tiny weight overflows.
+    const Tensor waits =
+        times.div(weights).clamp_max(longest).masked_fill(weights.eq(0), std::numeric_limits<double>::infinity());
+    return num_samples == 1 ? waits.argmin(-1, true) : std::get<1>(waits.topk(num_samples, -1, false));
   }
   const Tensor ends = self.detach().to(kDouble).cumsum(-1);
   std::vector<int64_t> sizes(weights.sizes().begin(), weights.sizes().end());

@@ -12,7 +12,8 @@ from shunt._as_torch import as_torch, missing
 _USAGE = """usage: python -m shunt [-m MODULE | -c PROGRAM | FILE | -] [arguments...]
 
 Runs a program written for PyTorch (- is the standard input): `import torch` is answered by Shunt, in this process
-only. At the end it lists, on stderr, what the program asked for and Shunt lacks."""
+and those that it starts by `multiprocessing`. At the end it lists, on stderr, what the program asked for and Shunt
+lacks."""
 
 
 def _report():

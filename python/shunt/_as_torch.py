@@ -1,4 +1,4 @@
-"""Answers `import torch` with Shunt, in this process only, and notes what programs ask for that Shunt lacks."""
+"""Answers `import torch` with Shunt in a process and its children, and notes what programs ask for that Shunt lacks."""
 
 import importlib
 import os

@@ -106,8 +106,8 @@ class LiftedFloat:
         return LiftedFloat(abs(self.tensor))
 
     __pow__ = __rpow__ = _refused("is raised to a power, or is one")
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _refused("is divided with a "
-                                                                                            "remainder")
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _refused(
+        "is divided with a remainder")
     # Without __float__ and __index__, so that methods of tensors don't take it for a number, and leave it to those
     # above.
     __bool__ = __int__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refused("is read as a number")

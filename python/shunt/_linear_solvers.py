@@ -80,18 +80,32 @@ def upper_solved(A, B, unit):
     return ops.cat([top, bottom], -2)
 
 
-def eliminated(A, B):
+def _exchange(n, place, sign):
+    """(0 ... n - 1 with the first and the one at place exchanged, the sign after that)."""
+    order = ops.arange(n, device=place.device)
+    order = ops.where(order == 0, place, ops.where(order == place, 0, order))
+    return order, ops.where(place.squeeze(-1) == 0, sign, -sign)
+
+
+def eliminated(A, B, columns=False):
     """(U, Y, sign): Gauss's elimination with partial pivoting of A @ X = B to U @ X = Y, U upper triangular, where
-    sign is -1 for an odd number of exchanged rows, else 1."""
+    sign is -1 for an odd number of exchanged rows, else 1.
+
+    Args:
+        columns: exchanges a column of zeros for a later one, which sign counts, too. All zeros of U's diagonal come
+            last then, and the product of the diagonal has a singular matrix's gradient. B has to be empty.
+    """
     n = A.shape[-1]
     rest, rows = ops.cat([A, B], -1), []
     sign = ops.ones(A.shape[:-2], dtype=A.dtype, device=A.device)
     for k in range(n):
+        if columns and k < n - 1:
+            place = (rest.detach() != 0).any(-2).to(_C.int64).argmax(-1, keepdim=True)
+            order, sign = _exchange(n - k, place, sign)
+            rest = rest.gather(-1, order.unsqueeze(-2).expand(rest.shape))
         place = rest[..., :, 0].detach().abs().argmax(-1, keepdim=True)
-        order = ops.arange(n - k, device=A.device)
-        order = ops.where(order == 0, place, ops.where(order == place, 0, order)).unsqueeze(-1)
-        sign = ops.where(place.squeeze(-1) == 0, sign, -sign)
-        rest = rest.gather(-2, order.expand(rest.shape))
+        order, sign = _exchange(n - k, place, sign)
+        rest = rest.gather(-2, order.unsqueeze(-1).expand(rest.shape))
         pivot, row = rest[..., :1, :1], rest[..., :1, :]
         rows.append(ops.cat([row.new_zeros((*A.shape[:-2], 1, k)), row], -1) if k else row)
         # A column that is all zeros is left as it is: U has a 0 there.

@@ -62,6 +62,8 @@ class Tensor(_C.TensorBase):
         for t in types:
             if not issubclass(cls, t):
                 return NotImplemented
+        if cls is Tensor and _C._get_torch_function_state() != 0:
+            return NotImplemented  # another package's function, which asks again instead of computing
         result = _C._disabled_torch_function_impl(func, types, args, kwargs)
         if cls is Tensor or type(result) is _C.Size or _keeps_class(func):
             return result

@@ -100,8 +100,7 @@ class Compiled(_C._CompiledBase):
         self._note_miss(args, kwargs)
         if len(self._specializations) >= self._options["max_variants"]:
             return self._run(f"there are {len(self._specializations)} variants (max_variants) for other arguments and "
-                             f"values: "
-                             f"{self._misses[-1]}", args, kwargs)
+                             f"values: {self._misses[-1]}", args, kwargs)
         try:
             specialization = self._specialization_for(args, kwargs)
         except (TypeError, ValueError) as error:
@@ -292,7 +291,7 @@ class Compiled(_C._CompiledBase):
         return bound
 
     def __getattr__(self, name):
-        """Of a module that is compiled its own, to be read: parameters(), train(), state_dict()."""
+        """Reads an attribute of the compiled module: parameters(), train(), state_dict()."""
         if name.startswith("__") or "_options" not in vars(self):
             raise AttributeError(name)
         return getattr(self._function, name)
@@ -301,7 +300,7 @@ class Compiled(_C._CompiledBase):
         return f"<compiled {self._function!r}>"
 
     def __deepcopy__(self, memo):
-        """Of a function itself, as copies of functions are; of a method or module one that compiles its copy."""
+        """Returns itself for a function; for a method or module, one that compiles its copy."""
         if isinstance(self._function, types.FunctionType):
             return self
         from copy import deepcopy

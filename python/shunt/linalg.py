@@ -172,7 +172,7 @@ def det(A, *, out=None):
     from shunt import _linear_solvers as solvers
 
     solvers.check_square("linalg.det", A)
-    U, _, sign = solvers.eliminated(A, A[..., :0])
+    U, _, sign = solvers.eliminated(A, A[..., :0], True)
     return into(out, sign * solvers.diagonal_of(U).prod(-1))
 
 
@@ -240,9 +240,8 @@ def multi_dot(tensors, *, out=None):
             raise RuntimeError(f"multi_dot(): tensor {k} must be {what} but got {t.dim()}D")
         if t.dtype is not tensors[0].dtype:
             raise RuntimeError(
-                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {tensors[0].dtype} and "
-                f"tensor {k} is "
-                f"{t.dtype}"
+                f"multi_dot(): expected tensors of one dtype, got {tensors[0].dtype} for tensor 0 and {t.dtype} for "
+                f"tensor {k}"
             )
     first, last = tensors[0].dim() == 1, tensors[-1].dim() == 1
     matrices = [

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections import OrderedDict
+from types import MappingProxyType
 
 import pytest
 
@@ -16,11 +18,14 @@ from shunt.utils.data import (
     Dataset,
     DistributedSampler,
     IterableDataset,
+    RandomSampler,
     StackDataset,
     SubsetRandomSampler,
     TensorDataset,
     WeightedRandomSampler,
+    default_collate,
     get_worker_info,
+    random_split,
 )
 
 
@@ -353,6 +358,32 @@ def test_samplers():
         TensorDataset(shunt.arange(4)), sampler=WeightedRandomSampler([0.0, 0.0, 1.0, 0.0], 5), batch_size=5
     )
     assert next(iter(loader))[0].tolist() == [2] * 5
+
+
+def test_samplers_and_splits_of_little():
+    with pytest.raises(ZeroDivisionError):
+        list(RandomSampler([], num_samples=5))
+    assert [len(part) for part in random_split([1], [0.5, 0.5])] == [1, 0]
+    assert [len(part) for part in random_split([1], [1, 0])] == [1, 0]
+
+
+def test_batches_are_containers_of_the_examples_type():
+    class Attributes(OrderedDict):
+        name = "none"
+
+    class Words(list):
+        pass
+
+    first = Attributes(b=1, a=Words([2.0, 3.0]))
+    first.name = "first"
+    batch = default_collate([first, Attributes(b=4, a=Words([5.0, 6.0]))])
+    assert type(batch) is Attributes and list(batch) == ["b", "a"] and batch.name == "first" and first["b"] == 1
+    assert batch["b"].tolist() == [1, 4] and type(batch["a"]) is Words
+    assert [t.tolist() for t in batch["a"]] == [[2.0, 5.0], [3.0, 6.0]] and first["a"] == [2.0, 3.0]
+    fixed = default_collate([MappingProxyType({"x": 1}), MappingProxyType({"x": 2})])
+    assert type(fixed) is MappingProxyType and fixed["x"].tolist() == [1, 2]
+    assert [t.tolist() for t in default_collate([range(2), range(2)])] == [[0, 0], [1, 1]]
+    assert type(default_collate([(1, 2), (3, 4)])) is list
 
 
 def test_chained_and_stacked_datasets():

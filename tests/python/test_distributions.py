@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import shunt  # noqa: E402
+from compiling import hits  # noqa: E402
 from twins import same  # noqa: E402
 
 OURS, THEIRS = shunt.distributions, torch.distributions
@@ -445,3 +446,31 @@ def test_vmap_and_compile():
     compiled = shunt.compile(log_prob)
     for _ in range(4):
         assert shunt.equal(compiled(loc, x), log_prob(loc, x))
+    assert hits(compiled) >= 2
+
+
+class Shifted(OURS.transforms.Transform):
+    """A transform with an argument, and without with_cache()."""
+
+    def __init__(self, by):
+        super().__init__()
+        self.by = by
+
+
+def test_messages_say_what_was_expected_and_got():
+    normal, transforms = OURS.Normal(shunt.zeros(3), 1.0), OURS.transforms
+    with pytest.raises(ValueError, match="mixture_distribution to be a Categorical, got Normal"):
+        OURS.MixtureSameFamily(normal, normal)
+    with pytest.raises(ValueError, match="component_distribution to be a Distribution, got int"):
+        OURS.MixtureSameFamily(OURS.Categorical(shunt.ones(3)), 1)
+    with pytest.raises(ValueError, match="as the mixture has, 2, got 3"):
+        OURS.MixtureSameFamily(OURS.Categorical(shunt.ones(2)), normal)
+    with pytest.raises(ValueError, match=r"batch shape \(5,\) and the components' \(4,\)"):
+        OURS.MixtureSameFamily(OURS.Categorical(shunt.ones(5, 3)), OURS.Normal(shunt.zeros(4, 3), 1.0))
+    vectors = transforms.IndependentTransform(transforms.ExpTransform(), 2)
+    for call in (vectors, vectors.inv):
+        with pytest.raises(ValueError, match="at least 2 dimensions, got 1"):
+            call(shunt.ones(3))
+    with pytest.raises(NotImplementedError, match="Shifted .* with_cache"):
+        Shifted(1).with_cache()
+    assert transforms.ExpTransform().with_cache()._cache_size == 1

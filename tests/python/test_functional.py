@@ -178,3 +178,82 @@ def test_padding_that_leaves_nothing_of_one_dimension(mode):
     assert F.pad(ones(1, 1, 5, 5), (0, 0, 0, -5), mode=mode).shape == (1, 1, 0, 5)
     with pytest.raises(RuntimeError, match="too small"):
         F.pad(ones(1, 1, 5, 5), (0, -5, 0, -5), mode=mode)
+
+
+def sampled(module, mode, padding_mode, grid, align_corners=False):
+    image = module.arange(1, 10.0).reshape(1, 1, 3, 3)
+    image[0, 0, 0, 0] = math.inf
+    places = module.tensor([[grid]])
+    return module.nn.functional.grid_sample(image, places, mode, padding_mode, align_corners).flatten().tolist()
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_infinite_pixels_and_places_of_grid_sample(mode):
+    # Far from the infinite pixel, and beside the image, nothing of it is seen.
+    edge = sampled(shunt, mode, "zeros", [[3.0, 0.0], [1.0, 1.0], [1.2, 0.0]])
+    assert edge[0] == 0 and all(map(math.isfinite, edge))
+    torch = pytest.importorskip("torch")
+    odd = [[math.nan, 0.5], [0.5, math.nan], [math.inf, 0.5], [-math.inf, math.inf], [0.3, 0.4], [-1.0, -1.0]]
+    for padding_mode in ("zeros", "border", "reflection"):
+        for align_corners in (False, True):
+            ours, theirs = (sampled(m, mode, padding_mode, odd, align_corners) for m in (shunt, torch))
+            assert ours == pytest.approx(theirs, nan_ok=True, rel=1e-5), (padding_mode, align_corners)
+
+
+def bags(module, input, offsets=None, weights=None, **options):
+    offsets = None if offsets is None else module.tensor(offsets)
+    weights = None if weights is None else module.tensor(weights)
+    bag = module.nn.functional.embedding_bag
+    return bag(module.tensor(input), module.ones(3, 2), offsets, per_sample_weights=weights, **options)
+
+
+@pytest.mark.parametrize(
+    "program, match",
+    [
+        (lambda L: L.nn.functional.embedding(L.tensor([0]), L.ones(3, 2), padding_idx=3), r"embedding\(\).*got 3"),
+        (lambda L: L.nn.functional.embedding(L.tensor([0]), L.ones(3, 2), padding_idx=-4), r"embedding\(\).*got -4"),
+        (lambda L: bags(L, [[0, 1]], padding_idx=5), r"embedding_bag\(\).*got 5"),
+        (lambda L: bags(L, [[0, 1]], mode="most"), "mode .*got 'most'"),
+        (lambda L: bags(L, [[0, 1]], weights=[[1.0, 1.0]], mode="mean"), "per_sample_weights .*got 'mean'"),
+        (lambda L: bags(L, [[0, 1]], weights=[[1.0]], mode="sum"), r"shape \(1, 2\), got \(1, 1\)"),
+        (lambda L: bags(L, [[0, 1]], [0]), "no offsets"),
+        (lambda L: bags(L, [0, 1]), "offsets.*got none"),
+        (lambda L: bags(L, [0, 1], [[0]]), "offsets.*got 2"),
+        (lambda L: bags(L, 0), "dimensions, got 0"),
+        (lambda L: L.nn.Conv1d(4, 4, 1, groups=0), r"Conv1d\(\).*groups.*got 0"),
+        (lambda L: L.nn.Conv1d(3, 4, 1, groups=2), "in_channels.*got 3"),
+        (lambda L: L.nn.Conv1d(4, 3, 1, groups=2), "out_channels.*got 3"),
+        (lambda L: L.nn.Conv1d(4, 4, 1, padding="full"), "padding .*got 'full'"),
+        (lambda L: L.nn.Conv1d(4, 4, 1, padding_mode="wrap"), "padding_mode .*got 'wrap'"),
+        (lambda L: L.nn.Conv1d(4, 4, 3, 2, padding="same"), r"stride of 1, got \(2,\)"),
+        (lambda L: L.linalg.multi_dot([L.ones(2, 2), L.ones(2, 2).double()]), "float32 for tensor 0 and .*float64"),
+    ],
+)
+def test_messages_of_what_does_not_go_together(program, match):
+    """The type is PyTorch's, the sentence says argument, expected and got."""
+    torch = pytest.importorskip("torch")
+    with pytest.raises(Exception) as theirs:
+        program(torch)
+    with pytest.raises(theirs.type, match=match):
+        program(shunt)
+
+
+@pytest.mark.parametrize("options", [{}, {"enable_nested_tensor": False}])
+def test_an_encoders_padded_places(options):
+    """They are computed as the others; PyTorch's nested tensors give zeros there (docs/python.md)."""
+    torch = pytest.importorskip("torch")
+    found = []
+    for module in (shunt, torch):
+        layer = module.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+        encoder = module.nn.TransformerEncoder(layer, 1, **options).eval()
+        padded = module.tensor([[False, False, True], [False, True, True]])
+        with module.no_grad():
+            for i, p in enumerate(encoder.parameters()):
+                p.copy_(module.linspace(-1, 1 + i / 3, p.numel()).reshape(p.shape))
+            y = encoder(module.arange(24.0).reshape(2, 3, 4).sin(), src_key_padding_mask=padded)
+        found.append((y[~padded].tolist(), y[padded].tolist()))
+    (ours, ours_padded), (theirs, theirs_padded) = found
+    for a, b in zip(ours, theirs):
+        assert a == pytest.approx(b, rel=1e-4, abs=1e-5)
+    for a, b in zip(ours_padded, theirs_padded):
+        assert (a == pytest.approx(b, rel=1e-4, abs=1e-5)) if options else (any(a) and not any(b))

@@ -350,8 +350,8 @@ def test_the_interpreter_ends_with_live_tensors(options):
     assert done.stdout == "end\n" and "Error" not in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize("work", ["(big * "
-                                  "2).sum()", "leaf.grad = shunt.ones(2)", "shunt.tensor([1.0] * 50)", "repr(leaf)",
+@pytest.mark.parametrize("work", ["(big * 2).sum()", "leaf.grad = shunt.ones(2)", "shunt.tensor([1.0] * 50)",
+                                  "repr(leaf)",
                                   "x = (leaf * 2).sum(); x.backward()"])
 def test_the_interpreter_ends_with_live_threads(work):
     body = f"""

@@ -105,6 +105,27 @@ def test_results_of_matrices_without_a_factor():
     assert issubclass(shunt.linalg.LinAlgError, RuntimeError)
 
 
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [[0, 1], [0, 1]],
+        [[1, 2], [2, 4]],
+        [[0, 0], [0, 0]],
+        [[0, 2, 1], [0, 4, 3], [0, 1, 1]],
+        [[1, 2, 3], [2, 4, 6], [1, 2, 5]],
+    ],
+)
+def test_the_gradient_of_a_singular_matrixs_determinant(matrix):
+    """The cofactors. PyTorch gives zeros."""
+    a = shunt.tensor(matrix, dtype=shunt.float64, requires_grad=True)
+    (grad,) = shunt.autograd.grad(shunt.linalg.det(a), a)
+    places = range(len(matrix))
+    for i in places:
+        for j in places:
+            minor = [[matrix[r][c] for c in places if c != j] for r in places if r != i]
+            assert grad[i, j].item() == pytest.approx((-1) ** (i + j) * np.linalg.det(minor), abs=1e-9)
+
+
 def test_vmap_goes_through():
     from shunt.func import vmap
 

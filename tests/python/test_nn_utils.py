@@ -11,6 +11,7 @@ import torch  # noqa: E402
 
 import shunt  # noqa: E402
 from shunt import nn  # noqa: E402
+from compiling import hits  # noqa: E402
 from shunt.nn.utils import parametrizations, parametrize  # noqa: E402
 
 
@@ -161,6 +162,7 @@ def test_a_compiled_parametrized_module():
         assert shunt.equal(f(x), layer(x).tanh())
         with shunt.no_grad():
             layer.parametrizations.weight.original0.mul_(1.5)
+    assert hits(f) >= 2
 
 
 @pytest.mark.parametrize(

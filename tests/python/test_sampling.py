@@ -106,3 +106,46 @@ def test_binomials_ends():
     assert shunt.binomial(shunt.tensor([5.0, 5.0, 0.0]), shunt.tensor([0.0, 1.0, 0.5])).tolist() == [0.0, 5.0, 0.0]
     with pytest.raises(RuntimeError):
         shunt.binomial(shunt.tensor([1.0]), shunt.tensor([1.5]))
+
+
+def test_multinomial_never_draws_what_has_no_weight():
+    # A uniform draw is 0 once in 2^24; the wait of a category without weight was 0 / 0 then.
+    weights = shunt.zeros(500, 50000)
+    weights[:, 7] = 1.0
+    generator = shunt.Generator().manual_seed(0)
+    assert all(bool((weights.multinomial(1, generator=generator) == 7).all()) for _ in range(2))
+    tiny = shunt.tensor([0.0, 1e-40, 1.0])
+    assert all(sorted(tiny.multinomial(2).tolist()) == [1, 2] for _ in range(20))
+
+
+@pytest.mark.parametrize("count, prob", [(25, 0.4), (60, 0.25), (1000, 0.5), (40, 0.7)])
+def test_binomials_probabilities(count, prob):
+    # Chi squared over places that each have many draws; the bound is passed once in a million.
+    draws = shunt.binomial(shunt.full((N,), float(count)), shunt.full((N,), prob))
+    seen = draws.to(shunt.int64).bincount(minlength=count + 1).tolist()
+    expected = [N * math.comb(count, k) * prob**k * (1 - prob) ** (count - k) for k in range(count + 1)]
+    cells = [(s, e) for s, e in zip(seen, expected) if e >= 10]
+    chi = sum((s - e) ** 2 / e for s, e in cells)
+    assert chi < len(cells) + 6 * math.sqrt(2 * len(cells)), (chi, len(cells))
+    assert sum(s for s, e in zip(seen, expected) if e < 10) < 10 * (count + 1)
+
+
+def test_binomial_of_many_trials(monkeypatch):
+    from shunt._composites import sampling
+
+    calls, uniform = [], sampling._uniform
+    monkeypatch.setattr(sampling, "_uniform", lambda *args: calls.append(1) or uniform(*args))
+    count = shunt.full((N,), 3e9, dtype=shunt.float64)
+    draws = shunt.binomial(count, shunt.full_like(count, 0.3))
+    spread = math.sqrt(3e9 * 0.3 * 0.7)
+    assert abs(float(draws.mean()) - 9e8) < 6 * spread / math.sqrt(N)
+    assert abs(float(draws.std()) / spread - 1) < 6 / math.sqrt(2 * N) and len(calls) < 100
+    endless = shunt.tensor([math.inf, math.inf, math.inf])
+    assert shunt.binomial(endless, shunt.tensor([0.3, 0.0, 1.0])).tolist() == [math.inf, 0.0, math.inf]
+
+
+def test_rates_and_counts_that_are_no_numbers():
+    with pytest.raises(RuntimeError, match="non-negative"):
+        shunt.poisson(shunt.tensor([math.nan, 1.0]))
+    with pytest.raises(RuntimeError, match="expected counts from 0"):
+        shunt.binomial(shunt.tensor([math.nan]), shunt.tensor([0.5]))

@@ -229,9 +229,22 @@ def test_what_grad_scaler_refuses():
         scaler.unscale_(optimizer)
         scaler.unscale_(optimizer)
 
-    same(twice, text="unscale_() has already been called")
+    def step_without_gradients(L):
+        scaler = L.amp.GradScaler("cpu")
+        scaler.scale(L.ones(1))
+        scaler.step(L.optim.SGD([L.ones(1, requires_grad=True)], lr=1.0))
+
+    def update_without_gradients(L):
+        scaler = L.amp.GradScaler("cpu")
+        scaler.scale(L.ones(1))
+        scaler.unscale_(L.optim.SGD([L.ones(1, requires_grad=True)], lr=1.0))
+        scaler.update()
+
+    same(twice, text="unscale_()")
+    same(step_without_gradients, text="")
+    same(update_without_gradients, text="")
     same(lambda L: L.amp.GradScaler("cpu").update(), text="")
-    same(lambda L: L.amp.GradScaler("cpu", growth_factor=0.5), text="growth factor")
+    same(lambda L: L.amp.GradScaler("cpu", growth_factor=0.5), text="")
 
 
 def test_default_device():

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import weakref
 
+import pytest
+
 import shunt
 
 
@@ -80,3 +82,12 @@ print(peaks[-1] - peaks[0])
 def test_tensors_hash_by_identity():
     x, y = shunt.ones(1), shunt.ones(1)
     assert len({x, y, x}) == 2
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="__buffer__ is there from Python 3.12 on")
+def test_a_buffer_without_a_shape_is_bytes_in_one_dimension():
+    for shape in ((), (0,), (3,), (2, 3), (2, 0, 3)):
+        x = shunt.ones(shape, dtype=shunt.int32)
+        for flags in (0, 1):  # PyBUF_SIMPLE, PyBUF_WRITABLE
+            view = x.__buffer__(flags)
+            assert view.ndim == 1 and bytes(view) == b"\1\0\0\0" * x.numel()

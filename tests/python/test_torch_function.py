@@ -246,3 +246,10 @@ def test_functions_of_nn_are_offered(call):
         pass
 
     assert type(call(shunt.nn.functional, shunt.ones(2, 3).as_subclass(Marked))) is Marked
+
+
+def test_functions_of_pytorch_refuse_tensors_of_shunt():
+    torch = pytest.importorskip("torch")
+    for call in (lambda: torch._C._nn.gelu(shunt.ones(2)), lambda: torch.add(shunt.ones(2), 1)):
+        with pytest.raises(TypeError, match="shunt.Tensor"):
+            call()

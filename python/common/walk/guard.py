@@ -6,19 +6,21 @@ it. Evaluating a guard runs no code of the user's: no `__eq__`, no `__hash__` of
 overridden method of a container. MISSING as what is expected: nothing may be there.
 
     kind             owner                 holds while
-    item             dict                  owner[key] is expected; a key that doesn't count by value is found by
-    identity missing          dict                  key isn't in owner
+    item             dict                  owner[key] is expected; a key that doesn't count by value is found by identity
+    missing          dict                  key isn't in owner
     keys             dict                  tuple(owner) has the expected keys, in this order
     index            list, deque           owner[key] is expected
     length           list, deque, set      len(owner) is expected; of a type, that of its dict
     cell             cell of a closure     its contents are expected
     empty_cell       cell of a closure     it has no contents
-    attribute        any object            its slot or C attribute `key` is expected; MISSING: one without value, or of
-    another kind type_attribute   type                  the raw value that the MRO gives for key is expected; MISSING:
-    none plain            type                  for each of the expected names the MRO gives what it gives for `object`,
-    most often nothing counter          C function            what it gives, called without arguments, is expected; it
-    runs no other code context          ContextVar            what it has in this context is expected; MISSING: nothing
-    but its default set              set                   tuple(owner) has the expected elements, in this order
+    attribute        any object            its slot or C attribute `key` is expected; MISSING: one without value, or
+                                           of another kind
+    type_attribute   type                  the raw value that the MRO gives for key is expected; MISSING: none
+    plain            type                  for each of the expected names the MRO gives what it gives for `object`,
+                                           most often nothing
+    counter          C function            what it gives, called without arguments, is expected; it runs no other code
+    context          ContextVar            what it has in this context is expected; MISSING: nothing but its default
+    set              set                   tuple(owner) has the expected elements, in this order
 """
 
 import enum

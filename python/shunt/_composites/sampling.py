@@ -55,7 +55,7 @@ def log_normal_(input, mean=1, std=2, *, generator=None):
     return input.copy_((noise * std + mean).exp())
 
 
-# Where Hörmann's PTRS is exact and quick; below, one factor for each event does.
+# The mean from which Hörmann's methods are exact and quick; below, a step for each event does.
 _FEW = 10
 
 
@@ -71,20 +71,10 @@ def _few_poisson(rate, generator):
     return count.clamp(min=0)
 
 
-def _log_factorial(k):
-    """log(k!) of whole numbers: Stirling's series for k + 8, from which the factors between are taken."""
-    x = k + 8
-    product = ops.ones_like(k)
-    for i in range(1, 8):
-        product = product * (k + i)
-    inverse = 1 / x
-    square = inverse * inverse
-    series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680))))
-    return (x - 0.5) * x.log() - x + 0.5 * math.log(2 * math.pi) + series - product.log()
-
-
 def _many_poisson(rate, generator):
     """Transformed rejection with squeeze (Hörmann 1993)."""
+    from shunt._composites._gamma import gammaln
+
     root = rate.sqrt()
     b = 0.931 + 2.53 * root
     a = -0.059 + 0.02483 * b
@@ -97,7 +87,7 @@ def _many_poisson(rate, generator):
         k = ((2 * a / us + b) * u + rate + 0.43).floor()
         quick = (us >= 0.07) & (v <= v_r)
         possible = (k >= 0) & ~((us < 0.013) & (v > us))
-        density = k * rate.log() - rate - _log_factorial(k.clamp(min=0))
+        density = k * rate.log() - rate - gammaln(k.clamp(min=0) + 1)
         accepted = quick | (possible & (v.log() + inverse_alpha.log() - (a / (us * us) + b).log() <= density))
         result = ops.where(left & accepted, k, result)
         left = left & ~accepted
@@ -109,12 +99,64 @@ def poisson(input, generator=None):
     check_tensors("poisson", input=input)
     _check_floating("poisson", input)
     rate = input.detach().to(_C.float64)
-    if bool((rate < 0).any()):
+    if bool((~(rate >= 0)).any()):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     few = _few_poisson(rate.clamp(max=_FEW), generator)
     if bool((rate > _FEW).any()):
         few = ops.where(rate > _FEW, _many_poisson(rate.clamp(min=_FEW), generator), few)
     return few.to(input.dtype)
+
+
+def _few_binomial(count, prob, generator):
+    """Adds the distances between successes, which are geometric: each step takes one success, or the end, of every
+    element."""
+    scale = ops.log1p(-prob)
+    used, successes = ops.zeros_like(count), -ops.ones_like(count)
+    active = ops.ones_like(count, dtype=_C.bool)
+    while bool(active.any()):
+        step = (ops.log1p(-_uniform(count, generator)) / scale).floor() + 1
+        step = ops.where(prob == 0, ops.full_like(step, math.inf), step)
+        used = ops.where(active, used + step, used)
+        successes = successes + active.to(successes.dtype)
+        active = used <= count
+    return successes
+
+
+def _stirling_rest(k):
+    """log(k!) less (k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2, for whole numbers."""
+    from shunt._composites._gamma import gammaln
+
+    x = k + 1
+    square = 1 / (x * x)
+    series = (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / x
+    near = x.clamp(max=_FEW)
+    exact = gammaln(near) - ((near - 0.5) * near.log() - near + 0.5 * math.log(2 * math.pi))
+    return ops.where(x > _FEW, series, exact)
+
+
+def _many_binomial(n, p, generator):
+    """Transformed rejection with squeeze (Hörmann 1993), for p up to 1/2 and means from 10."""
+    odds, root = p / (1 - p), (n * p * (1 - p)).sqrt()
+    b = 1.15 + 2.53 * root
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    v_r, alpha = 0.92 - 4.2 / b, (2.83 + 5.1 / b) * root
+    mode = ((n + 1) * p).floor()
+    at_mode = (mode + 0.5) * ((mode + 1) / (odds * (n - mode + 1))).log()
+    at_mode = at_mode + _stirling_rest(mode) + _stirling_rest(n - mode)
+    result, left = ops.zeros_like(n), ops.ones_like(n, dtype=_C.bool)
+    while bool(left.any()):
+        u, v = _uniform(n, generator) - 0.5, 1 - _uniform(n, generator)
+        us = 0.5 - u.abs()
+        drawn = ((2 * a / us + b) * u + n * p + 0.5).floor()
+        possible = (drawn >= 0) & (drawn <= n)
+        k = ops.where(possible, drawn, mode)
+        density = at_mode + (n + 1) * ((k - mode) / (n - k + 1)).log1p()
+        density = density + (k + 0.5) * (odds * (n - k + 1) / (k + 1)).log() - _stirling_rest(k) - _stirling_rest(n - k)
+        quick = (us >= 0.07) & (v <= v_r)
+        accepted = possible & (quick | ((v * alpha / (a / (us * us) + b)).log() <= density))
+        result = ops.where(left & accepted, k, result)
+        left = left & ~accepted
+    return result
 
 
 def binomial(count, prob, generator=None):
@@ -129,17 +171,15 @@ def binomial(count, prob, generator=None):
     dtype = prob.dtype
     count, prob = broadcast_tensors(count.detach().to(_C.float64), prob.detach().to(_C.float64))
     count = count.floor()
-    if bool(((count < 0) | ~((prob >= 0) & (prob <= 1))).any()):
+    if bool((~(count >= 0) | ~((prob >= 0) & (prob <= 1))).any()):
         raise RuntimeError("binomial(): expected counts from 0, and probabilities from 0 to 1")
-    # Distances between successes are geometric: each step takes one success, or the end, of every element.
     rarer = ops.minimum(prob, 1 - prob)
-    scale = ops.log1p(-rarer)
-    used, successes = ops.zeros_like(count), -ops.ones_like(count)
-    active = ops.ones_like(count, dtype=_C.bool)
-    while bool(active.any()):
-        step = (ops.log1p(-_uniform(count, generator)) / scale).floor() + 1
-        step = ops.where(rarer == 0, ops.full_like(step, math.inf), step)
-        used = ops.where(active, used + step, used)
-        successes = successes + active.to(successes.dtype)
-        active = used <= count
-    return ops.where(prob > 0.5, count - successes, successes).to(dtype)
+    endless, mean = count.isinf(), count * rarer
+    many = ~endless & (mean >= _FEW)
+    successes = _few_binomial(count.masked_fill(many | endless, 0), rarer, generator)
+    if bool(many.any()):
+        # The others take part with numbers for which the method is right, and as quick.
+        n, p = ops.where(many, count, 4 * _FEW), ops.where(many, rarer, 0.5)
+        successes = ops.where(many, _many_binomial(n, p, generator), successes)
+    successes = ops.where(prob > 0.5, count - successes, successes)
+    return ops.where(endless & (prob > 0), count, successes).to(dtype)

@@ -25,25 +25,31 @@ def _runs(differs, n):
     return begins, begins.cumsum(0) - 1
 
 
-def _counted(values, runs, count):
-    return ops.zeros((count,), dtype=_C.int64).scatter_add_(0, runs, ops.ones_like(runs))
-
-
 def _sortable(x):
     return x.to(_C.uint8) if x.dtype is _C.bool else x
+
+
+def distinct(flat):
+    """(the distinct elements of a vector in order, where each comes first, which of them each element is)."""
+    order = _sortable(flat).argsort(stable=True)
+    ordered = flat[order]
+    begins, runs = _runs(ordered[1:] != ordered[:-1], flat.size(0))
+    return ordered[begins], order[begins], ops.empty_like(runs).scatter_(0, order, runs)
+
+
+def counted(inverse, count):
+    """How often each of 0 ... count - 1 is among the elements of a vector of ints."""
+    return ops.zeros((count,), dtype=_C.int64).scatter_add_(0, inverse, ops.ones_like(inverse))
 
 
 def _unique_elements(input, consecutive, return_inverse, return_counts):
     flat = input.reshape((-1,))
     if consecutive:
-        ordered, order = flat, None
+        begins, inverse = _runs(flat[1:] != flat[:-1], flat.size(0))
+        values = flat[begins]
     else:
-        order = _sortable(flat).argsort(stable=True)
-        ordered = flat[order]
-    begins, runs = _runs(ordered[1:] != ordered[:-1], flat.size(0))
-    values = ordered[begins]
-    inverse = runs if order is None else ops.empty_like(runs).scatter_(0, order, runs)
-    counts = _counted(values, runs, values.size(0)) if return_counts else None
+        values, _, inverse = distinct(flat)
+    counts = counted(inverse, values.size(0)) if return_counts else None
     return _answers(values, inverse.reshape(input.shape), counts, return_inverse, return_counts)
 
 
@@ -65,7 +71,7 @@ def _unique_slices(input, dim, consecutive, return_inverse, return_counts):
     begins, runs = _runs((ordered[1:] != ordered[:-1]).any(1), n)
     values = moved[order[begins]].movedim(0, d)
     inverse = ops.empty_like(runs).scatter_(0, order, runs)
-    counts = _counted(values, runs, values.size(d)) if return_counts else None
+    counts = counted(runs, values.size(d)) if return_counts else None
     return _answers(values, inverse, counts, return_inverse, return_counts)
 
 

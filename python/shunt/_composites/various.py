@@ -159,8 +159,14 @@ def _derivative(x, d, spacing, edge_order):
 
     first, last = slope(0), slope(n - 2)
     before, after = part(gaps, 0, n - 2), part(gaps, 1, n - 1)
-    slopes = (part(x, 1, n) - part(x, 0, n - 1)) / gaps
-    inside = (slopes.narrow(d, 0, n - 2) * after + slopes.narrow(d, 1, n - 2) * before) / (before + after)
+    if isinstance(spacing, _C.TensorBase):
+        # The parabola's slope as a sum of three elements: differences of two would make NaN of an infinite one.
+        inside = part(x, 2, n) * (before / (after * (before + after))) - part(x, 0, n - 2) * (
+            after / (before * (before + after))
+        )
+        inside = inside + part(x, 1, n - 1) * ((after - before) / (before * after))
+    else:
+        inside = (part(x, 2, n) - part(x, 0, n - 2)) / (before + after)
     if edge_order == 2:
         # The parabola through the three elements at an end.
         a, b = part(gaps, 0, 1), part(gaps, 1, 2)

@@ -35,15 +35,13 @@ class GradScaler:
             from shunt import cuda
 
             if not cuda.is_available():
-                warnings.warn(
-                    "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2
-                )
+                warnings.warn("GradScaler(): switched off, as there is no CUDA for its device 'cuda'", stacklevel=2)
                 self._enabled = False
         if self._enabled:
-            if growth_factor <= 1.0:
-                raise AssertionError("The growth factor must be > 1.0.")
-            if backoff_factor >= 1.0:
-                raise AssertionError("The backoff factor must be < 1.0.")
+            if not growth_factor > 1:
+                raise AssertionError(f"GradScaler(): growth_factor: expected more than 1, got {growth_factor}")
+            if not backoff_factor < 1:
+                raise AssertionError(f"GradScaler(): backoff_factor: expected less than 1, got {backoff_factor}")
         self._scale, self._growth_tracker = float(init_scale), 0
         self._growth_factor, self._backoff_factor, self._growth_interval = (
             growth_factor,
@@ -62,7 +60,7 @@ class GradScaler:
         if isinstance(outputs, (list, tuple)):
             scaled = [self.scale(o) for o in outputs]
             return type(outputs)(*scaled) if hasattr(outputs, "_fields") else type(outputs)(scaled)
-        raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+        raise ValueError(f"scale(): outputs: expected tensors, also in lists and tuples, got {type(outputs).__name__}")
 
     def unscale_(self, optimizer):
         """Divides the gradients of the optimizer's parameters by the scale: before they are clipped, say."""
@@ -70,29 +68,32 @@ class GradScaler:
             return
         state = self._found[id(optimizer)]
         if state.get("stage") == "unscaled":
-            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
+            raise RuntimeError("unscale_(): the optimizer's gradients are divided already; expected update() first")
         if state.get("stage") == "stepped":
-            raise RuntimeError("unscale_() is being called after step().")
-        infinite = False
+            raise RuntimeError("unscale_(): expected a call before step(), got one after it")
+        infinite = None  # where there is no gradient
         with no_grad():
             for group in optimizer.param_groups:
                 for p in group["params"]:
                     if p.grad is not None:
-                        infinite = infinite or not bool(ops.isfinite(p.grad).all())
+                        infinite = bool(infinite) or not bool(ops.isfinite(p.grad).all())
                         p.grad.mul_(1.0 / self._scale)
         state["infinite"], state["stage"] = infinite, "unscaled"
 
     def step(self, optimizer, *args, **kwargs):
-        """The optimizer's step, unless a gradient is infinite or NaN. Returns what it returns, or None."""
+        """The optimizer's step, unless a gradient is infinite or NaN. Returns what it returns, or None. AssertionError
+        where no parameter has a gradient."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
-            raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
+            raise RuntimeError("step(): closure: expected none, as its gradients wouldn't be divided by the scale")
         state = self._found[id(optimizer)]
         if state.get("stage") == "stepped":
-            raise RuntimeError("step() has already been called since the last update().")
+            raise RuntimeError("step(): expected update() between two steps of an optimizer, got none")
         if state.get("stage") != "unscaled":
             self.unscale_(optimizer)
+        if state["infinite"] is None:
+            raise AssertionError("step(): optimizer: expected a parameter with a gradient, got none")
         result = None if state["infinite"] else optimizer.step(*args, **kwargs)
         state["stage"] = "stepped"
         return result
@@ -104,9 +105,9 @@ class GradScaler:
         if new_scale is not None:
             self._scale = float(new_scale)
         else:
-            seen = [state["infinite"] for state in self._found.values() if "infinite" in state]
+            seen = [state["infinite"] for state in self._found.values() if state.get("infinite") is not None]
             if not seen:
-                raise AssertionError("No inf checks were recorded prior to update.")
+                raise AssertionError("update(): expected a step(), or unscale_(), of gradients before it, got none")
             if any(seen):
                 self._scale, self._growth_tracker = self._scale * self._backoff_factor, 0
             else:
@@ -165,7 +166,7 @@ class GradScaler:
             return
         if not state_dict:
             raise RuntimeError(
-                "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
+                "load_state_dict(): state_dict: expected that of a scaler that was switched on, got an empty one"
             )
         self._scale, self._growth_tracker = float(state_dict["scale"]), state_dict["_growth_tracker"]
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]

@@ -2,8 +2,7 @@
 
 from collections import namedtuple
 
-import shunt
-from shunt import _C
+from shunt._composites.sets import counted, distinct
 
 UniqueAll = namedtuple("UniqueAll", "values indices inverse_indices counts")
 UniqueCounts = namedtuple("UniqueCounts", "values counts")
@@ -13,14 +12,8 @@ UniqueInverse = namedtuple("UniqueInverse", "values inverse_indices")
 def unique_all(x, /):
     """The distinct elements, where each is first found in the flattened tensor, which of them each element of `x` is,
     and how often each is there."""
-    values, order = shunt.sort(x.reshape(-1), stable=True)
-    first = shunt.ones(values.shape, dtype=_C.bool)
-    first[1:] = values[1:] != values[:-1]
-    starts = first.nonzero()[:, 0]
-    inverse = shunt.empty_like(order)
-    inverse[order] = first.cumsum(0) - 1
-    ends = shunt.cat([starts[1:], shunt.full((min(1, len(starts)),), values.numel(), dtype=_C.int64)])
-    return UniqueAll(values[starts], order[starts], inverse.reshape(x.shape), ends - starts)
+    values, indices, inverse = distinct(x.reshape(-1))
+    return UniqueAll(values, indices, inverse.reshape(x.shape), counted(inverse, len(values)))
 
 
 def unique_counts(x, /):

@@ -25,7 +25,7 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 
 
 def matrix_power(x, n, /):
-    """Square matrices to the power of an int; negative ones need inverses (NotImplementedError)."""
+    """Square matrices to the power of an int; negative ones those of the inverse. RuntimeError if it is singular."""
     return shunt.linalg.matrix_power(x, n)
 
 

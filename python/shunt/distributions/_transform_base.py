@@ -52,11 +52,10 @@ class Transform:
 
     def with_cache(self, cache_size=1):
         """The transform with another cache_size."""
-        if self._cache_size == cache_size:
-            return self
-        if type(self).__init__ is Transform.__init__:
-            return type(self)(cache_size=cache_size)
-        raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
+        cls, same = type(self), cache_size == self._cache_size
+        if not same and cls.__init__ is not Transform.__init__:
+            raise NotImplementedError(f"{cls.__name__} has arguments of its own and defines no with_cache() for them")
+        return self if same else cls(cache_size)
 
     def __eq__(self, other):
         return self is other
@@ -266,15 +265,18 @@ class IndependentTransform(Transform):
     def sign(self):
         return self.base_transform.sign
 
+    @staticmethod
+    def _applied(transform, value, constraint):
+        least, found = constraint.event_dim, value.dim()
+        if found < least:
+            raise ValueError(f"IndependentTransform: expected a value of at least {least} dimensions, got {found}")
+        return transform(value)
+
     def _call(self, x):
-        if x.dim() < self.domain.event_dim:
-            raise ValueError("Too few dimensions on input")
-        return self.base_transform(x)
+        return self._applied(self.base_transform, x, self.domain)
 
     def _inverse(self, y):
-        if y.dim() < self.codomain.event_dim:
-            raise ValueError("Too few dimensions on input")
-        return self.base_transform.inv(y)
+        return self._applied(self.base_transform.inv, y, self.codomain)
 
     def log_abs_det_jacobian(self, x, y):
         return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)

@@ -6,7 +6,7 @@ from shunt.distributions import constraints
 from shunt.distributions._with_logits import WithLogits, check_one
 from shunt.distributions.distribution import Distribution
 from shunt.distributions.utils import broadcast_all
-from shunt.distributions._gamma import gammaln
+from shunt._composites._gamma import gammaln
 
 __all__ = ["Binomial"]
 

@@ -24,7 +24,7 @@ from shunt.distributions.transformed_distribution import TransformedDistribution
 from shunt.distributions.uniform import Uniform
 from shunt.distributions.utils import sum_rightmost
 from shunt.nn.functional import softplus
-from shunt.distributions._gamma import gammaln
+from shunt._composites._gamma import gammaln
 
 __all__ = ["kl_divergence", "register_kl"]
 

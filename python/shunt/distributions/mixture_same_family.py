@@ -22,23 +22,27 @@ class MixtureSameFamily(Distribution):
     arg_constraints = {}
 
     def __init__(self, mixture_distribution, component_distribution, validate_args=None):
-        if not isinstance(mixture_distribution, Categorical):
-            raise ValueError(" The Mixture distribution needs to be an  instance of torch.distributions.Categorical")
-        if not isinstance(component_distribution, Distribution):
-            raise ValueError("The Component distribution need to be an instance of torch.distributions.Distribution")
+        for argument, given, wanted in (
+            ("mixture_distribution", mixture_distribution, Categorical),
+            ("component_distribution", component_distribution, Distribution),
+        ):
+            if not isinstance(given, wanted):
+                raise ValueError(
+                    f"MixtureSameFamily(): expected {argument} to be a {wanted.__name__}, got {type(given).__name__}"
+                )
         self._mixture_distribution, self._component_distribution = mixture_distribution, component_distribution
         of_mixture, of_components = mixture_distribution.batch_shape, component_distribution.batch_shape[:-1]
         for a, b in zip(reversed(of_mixture), reversed(of_components)):
             if a != 1 and b != 1 and a != b:
                 raise ValueError(
-                    f"`mixture_distribution.batch_shape` ({of_mixture}) is not compatible with "
-                    f"`component_distribution.batch_shape`({of_components})"
+                    f"MixtureSameFamily(): the mixture's batch shape {tuple(of_mixture)} and the components' "
+                    f"{tuple(of_components)} don't broadcast"
                 )
         count = component_distribution.batch_shape[-1]
         if mixture_distribution._num_events != count:
             raise ValueError(
-                f"`mixture_distribution component` ({mixture_distribution._num_events}) does not equal "
-                f"`component_distribution.batch_shape[-1]` ({count})"
+                "MixtureSameFamily(): expected as many components as the mixture has, "
+                f"{mixture_distribution._num_events}, got {count}"
             )
         self._num_component = count
         self._event_ndims = len(component_distribution.event_shape)

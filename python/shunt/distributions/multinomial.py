@@ -5,7 +5,7 @@ from shunt.distributions import constraints
 from shunt.distributions.categorical import Categorical
 from shunt.distributions.distribution import Distribution
 from shunt.distributions.utils import broadcast_all
-from shunt.distributions._gamma import gammaln
+from shunt._composites._gamma import gammaln
 
 __all__ = ["Multinomial"]
 

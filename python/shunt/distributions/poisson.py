@@ -5,7 +5,7 @@ from shunt._composites.sampling import poisson
 from shunt.distributions import constraints
 from shunt.distributions.exp_family import ExponentialFamily
 from shunt.distributions.utils import batch_shape_of, broadcast_all
-from shunt.distributions._gamma import gammaln
+from shunt._composites._gamma import gammaln
 
 __all__ = ["Poisson"]
 

@@ -7,7 +7,7 @@ from shunt.distributions.distribution import Distribution
 from shunt.distributions.transformed_distribution import TransformedDistribution
 from shunt.distributions.transforms import ExpTransform
 from shunt.distributions.utils import broadcast_all, clamp_probs
-from shunt.distributions._gamma import gammaln
+from shunt._composites._gamma import gammaln
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 

@@ -6,7 +6,7 @@ from shunt.distributions.exponential import Exponential
 from shunt.distributions.transformed_distribution import TransformedDistribution
 from shunt.distributions.transforms import AffineTransform, PowerTransform
 from shunt.distributions.utils import broadcast_all
-from shunt.distributions._gamma import gammaln
+from shunt._composites._gamma import gammaln
 
 __all__ = ["Weibull"]
 

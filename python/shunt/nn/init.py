@@ -152,8 +152,7 @@ def dirac_(tensor, groups=1):
 
 def orthogonal_(tensor, gain=1, generator=None):
     """Rows, or columns where there are fewer, that are orthonormal, times gain (Saxe and others 2013). The last
-    dimensions
-    count as one.
+    dimensions count as one.
 
     Raises ValueError for fewer than two dimensions.
     """

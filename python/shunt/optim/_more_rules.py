@@ -4,20 +4,8 @@ import math
 
 from shunt import _operators as ops
 from shunt import finfo
-from shunt._tensor import Tensor
-from shunt.optim._steps import count_steps, rate_of
-from shunt.optim.optimizer import Optimizer, check_settings
-
-
-def _with_decay(p, grad, group):
-    """The gradient, with the weights' where they decay by it."""
-    grad = -grad if group["maximize"] else grad
-    if group["weight_decay"] == 0:
-        return grad
-    if group.get("decoupled_weight_decay"):
-        p.mul_(1 - rate_of(group["lr"]) * group["weight_decay"])
-        return grad
-    return grad.add(p, alpha=group["weight_decay"])
+from shunt.optim._steps import count_steps, rate_of, with_decay
+from shunt.optim.optimizer import Optimizer, check_settings, check_tensor_rates
 
 
 def _next_step(state):
@@ -25,11 +13,6 @@ def _next_step(state):
     step = int(state.get("step", 0)) + 1
     state["step"] = ops.full([], float(step))
     return step
-
-
-def _check_tensor_rate(lr, foreach, capturable):
-    if isinstance(lr, Tensor) and foreach and not capturable:
-        raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
 
 
 def _check(lr, betas=None, eps=None, weight_decay=None, **more):
@@ -90,7 +73,7 @@ class NAdam(Optimizer):
             correction = 1 - beta2**step
             for i in places:
                 p, state = params[i], states[i]
-                grad = _with_decay(p, grads[i], group)
+                grad = with_decay(p, grads[i], group)
                 product = state["mu_product"].mul_(mu).to(step.dtype)
                 mean = state["exp_avg"].lerp_(grad, 1 - beta1)
                 square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
@@ -145,7 +128,7 @@ class RAdam(Optimizer):
             scale, rate = ((1 - power) * rectified).sqrt(), lr / (1 - beta1**step)
             for i in places:
                 p, state = params[i], states[i]
-                grad = _with_decay(p, grads[i], group)
+                grad = with_decay(p, grads[i], group)
                 mean = state["exp_avg"].lerp_(grad, 1 - beta1)
                 square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
                 update = mean * rate
@@ -169,7 +152,7 @@ class Adamax(Optimizer):
         differentiable=False,
         capturable=False,
     ):
-        _check_tensor_rate(lr, foreach, capturable)
+        check_tensor_rates(foreach, capturable, lr)
         _check(lr, betas, eps, weight_decay)
         super().__init__(
             params,
@@ -194,7 +177,7 @@ class Adamax(Optimizer):
             rate = lr / (beta1**step - 1)
             for i in places:
                 state = states[i]
-                grad = _with_decay(params[i], grads[i], group)
+                grad = with_decay(params[i], grads[i], group)
                 mean = state["exp_avg"].lerp_(grad, 1 - beta1)
                 largest = state["exp_inf"].copy_(ops.maximum(state["exp_inf"] * beta2, grad.abs().add_(group["eps"])))
                 params[i].addcdiv_(mean * rate, largest)
@@ -216,7 +199,7 @@ class ASGD(Optimizer):
         differentiable=False,
         capturable=False,
     ):
-        _check_tensor_rate(lr, foreach, capturable)
+        check_tensor_rates(foreach, capturable, lr)
         _check(lr, weight_decay=weight_decay)
         super().__init__(
             params,
@@ -239,7 +222,7 @@ class ASGD(Optimizer):
             if "ax" not in state:
                 state["eta"], state["mu"], state["ax"] = ops.full([], lr), ops.ones([]), ops.zeros_like(p)
             step, eta, mu = _next_step(state), float(state["eta"]), float(state["mu"])
-            grad = _with_decay(p, grad, group)
+            grad = with_decay(p, grad, group)
             p.mul_(1 - lambd * eta).add_(grad, alpha=-eta)
             if mu == 1:
                 state["ax"].copy_(p)
@@ -265,7 +248,7 @@ class Rprop(Optimizer):
         maximize=False,
         differentiable=False,
     ):
-        _check_tensor_rate(lr, foreach, capturable)
+        check_tensor_rates(foreach, capturable, lr)
         _check(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
@@ -313,20 +296,13 @@ class Adafactor(Optimizer):
         foreach=None,
         maximize=False,
     ):
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        if not 0.0 <= float(lr):
-            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
-        if not 0.0 >= beta2_decay:
-            raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
-        if eps[0] is not None and not 0.0 <= eps[0]:
-            raise ValueError(f"epsilon1 should be >= 0 but is: {eps[0]}")
-        if not 0.0 <= eps[1]:
-            raise ValueError(f"epsilon2 should be >= 0 but is: {eps[1]}")
-        if not 1.0 <= d:
-            raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
-        if not 0.0 <= weight_decay:
-            raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
+        floor, relative_floor = eps
+        if not beta2_decay <= 0:
+            raise ValueError(f"Adafactor(): beta2_decay: expected 0 or less, got {beta2_decay}")
+        settings = {"learning rate": (lr, 0), "eps[1]": (relative_floor, 0), "d": (d, 1)}
+        if floor is not None:
+            settings["eps[0]"] = (floor, 0)
+        check_settings(**settings, weight_decay=(weight_decay, 0))
         super().__init__(
             params,
             {

@@ -7,27 +7,12 @@ import math
 
 from shunt import _operators as ops
 from shunt._tensor import Tensor
-from shunt.optim._steps import count_steps, rate_of, starting_steps
-from shunt.optim.optimizer import Optimizer, check_settings
-
-
-def _with_decay(p, grad, group):
-    grad = -grad if group.get("maximize") else grad
-    return grad.add(p, alpha=group["weight_decay"]) if group["weight_decay"] != 0 else grad
+from shunt.optim._steps import count_steps, rate_of, starting_steps, with_decay
+from shunt.optim.optimizer import Optimizer, check_settings, check_tensor_rates
 
 
 def _zeros(p):
     return ops.zeros_like(p)
-
-
-def _check_tensors(lr, betas, foreach, capturable):
-    """What PyTorch refuses of settings that are tensors."""
-    tensors = [isinstance(beta, Tensor) for beta in betas]
-    if any(tensors) and not all(tensors):
-        raise ValueError("betas must be either both floats or both Tensors")
-    for name, is_tensor in (("lr", isinstance(lr, Tensor)), ("betas[0]", tensors[0]), ("betas[1]", tensors[1])):
-        if is_tensor and foreach and not capturable:
-            raise ValueError(f"{name} as a Tensor is not supported for capturable=False and foreach=True")
 
 
 class SGD(Optimizer):
@@ -36,8 +21,8 @@ class SGD(Optimizer):
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
                  foreach=None,
                  differentiable=False, fused=None):
-        check_settings(**{"learning "
-                          "rate": (lr, 0), "momentum value": (momentum, 0), "weight_decay value": (weight_decay, 0)})
+        check_settings(**{"learning rate": (lr, 0),
+                          "momentum value": (momentum, 0), "weight_decay value": (weight_decay, 0)})
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
@@ -48,7 +33,7 @@ class SGD(Optimizer):
     def _update(self, params, grads, states, group):
         momentum, lr = group["momentum"], group["lr"]
         for p, grad, state in zip(params, grads, states):
-            grad = _with_decay(p, grad, group)
+            grad = with_decay(p, grad, group)
             if momentum != 0:
                 buffer = state.get("momentum_buffer")
                 if buffer is None:
@@ -70,10 +55,10 @@ class Adam(Optimizer):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
                  maximize=False,
                  capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
-        check_settings(**{"learning "
-                          "rate": (lr, 0), "epsilon value": (eps, 0), "beta parameter at index 0": (betas[0], 0, 1),
+        check_settings(**{"learning rate": (lr, 0),
+                          "epsilon value": (eps, 0), "beta parameter at index 0": (betas[0], 0, 1),
                           "beta parameter at index 1": (betas[1], 0, 1), "weight_decay value": (weight_decay, 0)})
-        _check_tensors(lr, betas, foreach, capturable)
+        check_tensor_rates(foreach, capturable, lr, betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
                                   "amsgrad": amsgrad,
                                   "maximize": maximize, "foreach": foreach, "capturable": capturable,
@@ -97,12 +82,7 @@ class Adam(Optimizer):
 
     def _means(self, p, grad, state, group, beta1, beta2):
         """The running means of the gradient and of its square, after this step; the parameter decays, too."""
-        if group["decoupled_weight_decay"]:
-            grad = -grad if group["maximize"] else grad
-            if group["weight_decay"] != 0:
-                p.mul_(1 - rate_of(group["lr"]) * group["weight_decay"])
-        else:
-            grad = _with_decay(p, grad, group)
+        grad = with_decay(p, grad, group)
         mean, square = state["exp_avg"], state["exp_avg_sq"]
         mean.lerp_(grad, 1 - beta1)
         square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
@@ -143,7 +123,7 @@ class RMSprop(Optimizer):
                     state["momentum_buffer"] = _zeros(p)
                 if group["centered"]:
                     state["grad_avg"] = _zeros(p)
-            grad = _with_decay(p, grad, group)
+            grad = with_decay(p, grad, group)
             square = state["square_avg"].mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
             if group["centered"]:
                 mean = state["grad_avg"].lerp_(grad, 1 - alpha)
@@ -169,8 +149,8 @@ class Adagrad(Optimizer):
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10,
                  foreach=None, *,
                  maximize=False, differentiable=False, fused=None):
-        check_settings(**{"learning "
-                          "rate": (lr, 0), "lr_decay value": (lr_decay, 0), "weight_decay value": (weight_decay, 0),
+        check_settings(**{"learning rate": (lr, 0),
+                          "lr_decay value": (lr_decay, 0), "weight_decay value": (weight_decay, 0),
                           "initial_accumulator_value value": (initial_accumulator_value, 0), "epsilon value": (eps, 0)})
         super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
                                   "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
@@ -186,7 +166,7 @@ class Adagrad(Optimizer):
         for step, places in count_steps(params, states, group, self.state):
             rate = lr if decay == 0 else lr / (1 + (step - 1) * decay)
             for i in places:
-                grad = _with_decay(params[i], grads[i], group)
+                grad = with_decay(params[i], grads[i], group)
                 root = states[i]["sum"].addcmul_(grad, grad, value=1).sqrt().add_(group["eps"])
                 if isinstance(rate, Tensor):
                     params[i].addcdiv_(grad * -rate, root)
@@ -200,8 +180,8 @@ class Adadelta(Optimizer):
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False,
                  maximize=False,
                  differentiable=False):
-        check_settings(**{"learning "
-                          "rate": (lr, 0), "rho value": (rho, 0, math.nextafter(1, 2)), "epsilon value": (eps, 0),
+        check_settings(**{"learning rate": (lr, 0),
+                          "rho value": (rho, 0, math.nextafter(1, 2)), "epsilon value": (eps, 0),
                           "weight_decay value": (weight_decay, 0)})
         super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
                                   "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
@@ -212,7 +192,7 @@ class Adadelta(Optimizer):
         for p, grad, state in zip(params, grads, states):
             if "square_avg" not in state:
                 state["square_avg"], state["acc_delta"] = _zeros(p), _zeros(p)
-            grad = _with_decay(p, grad, group)
+            grad = with_decay(p, grad, group)
             root = state["square_avg"].mul_(rho).addcmul_(grad, grad, value=1 - rho).add(eps).sqrt_()
             delta = state["acc_delta"].add(eps).sqrt_().div_(root).mul_(grad)
             state["acc_delta"].mul_(rho).addcmul_(delta, delta, value=1 - rho)

@@ -6,6 +6,12 @@ from bisect import bisect_right
 from shunt.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau, set_rate
 
 
+def _check_count(function, name, value):
+    """ValueError for what isn't a whole number from 1."""
+    if not isinstance(value, int) or value < 1:
+        raise ValueError(f"{function}(): {name}: expected a whole number from 1, got {value!r}")
+
+
 class MultiplicativeLR(LRScheduler):
     """Times lr_lambda(epoch) every epoch; one function, or a list of one a group."""
 
@@ -39,18 +45,19 @@ class PolynomialLR(LRScheduler):
         factor = (left / (1 - (self.last_epoch - 1) / self.total_iters)) ** self.power
         return [lr * factor for lr in self._rates()]
 
+    def _factor(self):
+        return (1 - min(self.last_epoch, self.total_iters) / self.total_iters) ** self.power
+
 
 class CosineAnnealingWarmRestarts(LRScheduler):
     """From the first rate to eta_min along half a cosine, again and again: in T_0 epochs first, then each time in
     T_mult times as many (Loshchilov and Hutter 2016)."""
 
     def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
-        if T_0 <= 0 or not isinstance(T_0, int):
-            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
-        if T_mult < 1 or not isinstance(T_mult, int):
-            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
-        if not isinstance(eta_min, (float, int)):
-            raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
+        for name, count in (("T_0", T_0), ("T_mult", T_mult)):
+            _check_count("CosineAnnealingWarmRestarts", name, count)
+        if not isinstance(eta_min, (int, float)):
+            raise ValueError(f"CosineAnnealingWarmRestarts(): eta_min: expected a number, got {eta_min!r}")
         self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
         super().__init__(optimizer, last_epoch)
 
@@ -83,10 +90,7 @@ def _for_groups(name, value, optimizer):
     if not isinstance(value, (list, tuple)):
         return [value] * len(optimizer.param_groups)
     if len(value) != len(optimizer.param_groups):
-        raise ValueError(
-            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups "
-            f"has {len(optimizer.param_groups)}."
-        )
+        raise ValueError(f"{name}: expected {len(optimizer.param_groups)} values, one a group, got {len(value)}")
     return value
 
 
@@ -208,10 +212,10 @@ class OneCycleLR(_WithMomentum):
         last_epoch=-1,
     ):
         self.total_steps = self._total(total_steps, epochs, steps_per_epoch)
-        if not 0 <= pct_start <= 1 or not isinstance(pct_start, float):
-            raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
+        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
+            raise ValueError(f"OneCycleLR(): pct_start: expected a float from 0 to 1, got {pct_start!r}")
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+            raise ValueError(f"OneCycleLR(): anneal_strategy: expected 'cos' or 'linear', got {anneal_strategy!r}")
         self._anneal_func_type, self.cycle_momentum = anneal_strategy, cycle_momentum
         n = self.total_steps
         rise, fall = (
@@ -244,17 +248,14 @@ class OneCycleLR(_WithMomentum):
 
     @staticmethod
     def _total(total_steps, epochs, steps_per_epoch):
+        counts = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
         if total_steps is not None:
-            if total_steps <= 0 or not isinstance(total_steps, int):
-                raise ValueError(f"Expected positive integer total_steps, but got {total_steps}")
-            return total_steps
-        if epochs is None or steps_per_epoch is None:
-            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
-        if not isinstance(epochs, int) or epochs <= 0:
-            raise ValueError(f"Expected positive integer epochs, but got {epochs}")
-        if not isinstance(steps_per_epoch, int) or steps_per_epoch <= 0:
-            raise ValueError(f"Expected positive integer steps_per_epoch, but got {steps_per_epoch}")
-        return epochs * steps_per_epoch
+            counts = {"total_steps": total_steps}
+        elif None in counts.values():
+            raise ValueError(f"OneCycleLR(): expected total_steps, or epochs and steps_per_epoch, got {counts}")
+        for name, count in counts.items():
+            _check_count("OneCycleLR", name, count)
+        return math.prod(counts.values())
 
     def _between(self, start, end, part):
         if self._anneal_func_type == "cos":
@@ -280,18 +281,12 @@ class OneCycleLR(_WithMomentum):
 def _check_schedulers(name, schedulers, optimizer):
     for i, scheduler in enumerate(schedulers):
         if not hasattr(scheduler, "optimizer"):
-            raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
+            raise TypeError(f"{name}(): schedulers[{i}]: expected a schedule, got {type(scheduler).__name__}")
+        kind = type(scheduler).__name__
         if isinstance(scheduler, ReduceLROnPlateau):
-            raise ValueError(
-                f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
-                f"specified when calling `step`, but got one at index {i} in the given schedulers sequence."
-            )
+            raise ValueError(f"{name}(): schedulers[{i}]: expected one whose step() needs no metric, got {kind}")
         if scheduler.optimizer is not optimizer:
-            raise ValueError(
-                f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
-                f"{type(scheduler).__name__} at index {i} has {scheduler.optimizer}, which is different from "
-                f"{type(optimizer).__name__}."
-            )
+            raise ValueError(f"{name}(): schedulers[{i}]: expected one of the same optimizer, got {kind} of another")
 
 
 class _OfSchedulers:
@@ -314,15 +309,12 @@ class SequentialLR(_OfSchedulers, LRScheduler):
 
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
         if len(schedulers) < 1:
-            raise ValueError(
-                f"SequentialLR expects at least one scheduler to be chained, but got {len(schedulers)} schedulers."
-            )
+            raise ValueError("SequentialLR(): schedulers: expected at least one, got none")
         _check_schedulers("SequentialLR", schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
-                f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones to be "
-                f"equal to {len(milestones)}"
+                f"SequentialLR(): milestones: expected {len(schedulers) - 1}, one between each two schedulers, got "
+                f"{len(milestones)}"
             )
         self._schedulers, self._milestones = list(schedulers), list(milestones)
         self.optimizer, self.last_epoch = optimizer, last_epoch + 1
@@ -351,9 +343,7 @@ class ChainedScheduler(_OfSchedulers, LRScheduler):
 
     def __init__(self, schedulers, optimizer=None):
         if len(schedulers) < 1:
-            raise ValueError(
-                f"ChainedScheduler expects at least one scheduler to be chained, but got {len(schedulers)} schedulers."
-            )
+            raise ValueError("ChainedScheduler(): schedulers: expected at least one, got none")
         self.optimizer = optimizer or schedulers[0].optimizer
         _check_schedulers("ChainedScheduler", schedulers, self.optimizer)
         self._schedulers = list(schedulers)

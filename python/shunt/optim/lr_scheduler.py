@@ -1,7 +1,6 @@
 """Schedules of learning rates: step() after each epoch sets "lr" of the optimiser's groups."""
 
 import math
-from bisect import bisect_right
 from collections import Counter
 
 from shunt._tensor import Tensor
@@ -52,11 +51,20 @@ class LRScheduler:
         """The rates that step() has set last."""
         return self._last_lr
 
+    def _factor(self):
+        """What the first rates are times at self.last_epoch, or None where only get_lr() tells the rates."""
+        return None
+
+    def _rates_there(self):
+        """The rates at self.last_epoch whatever they are now: of an epoch that isn't the next."""
+        factor = self._factor()
+        return self.get_lr() if factor is None else [base * factor for base in self.base_lrs]
+
     def step(self, epoch=None):
-        """Goes on to the next epoch."""
+        """Goes on to the next epoch, or to any."""
         self._step_count += 1
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        for group, lr in zip(self.optimizer.param_groups, self.get_lr()):
+        for group, lr in zip(self.optimizer.param_groups, self.get_lr() if epoch is None else self._rates_there()):
             set_rate(group, lr)
         self._last_lr = self._rates()
 
@@ -104,6 +112,9 @@ class StepLR(LRScheduler):
             return self._rates()
         return [lr * self.gamma for lr in self._rates()]
 
+    def _factor(self):
+        return self.gamma ** (self.last_epoch // self.step_size)
+
 
 class MultiStepLR(LRScheduler):
     """Times gamma at each of the epochs `milestones`."""
@@ -115,6 +126,9 @@ class MultiStepLR(LRScheduler):
     def get_lr(self):
         return [lr * self.gamma ** self.milestones[self.last_epoch] for lr in self._rates()]
 
+    def _factor(self):
+        return self.gamma ** sum(times for epoch, times in self.milestones.items() if epoch <= self.last_epoch)
+
 
 class ExponentialLR(LRScheduler):
     """Times gamma every epoch."""
@@ -125,6 +139,9 @@ class ExponentialLR(LRScheduler):
 
     def get_lr(self):
         return [lr * self.gamma if self.last_epoch > 0 else lr for lr in self._rates()]
+
+    def _factor(self):
+        return self.gamma**self.last_epoch
 
 
 class ConstantLR(LRScheduler):
@@ -140,6 +157,9 @@ class ConstantLR(LRScheduler):
         if self.last_epoch == 0:
             return [lr * self.factor for lr in self._rates()]
         return [lr * (1.0 / self.factor) if self.last_epoch == self.total_iters else lr for lr in self._rates()]
+
+    def _factor(self):
+        return self.factor if self.last_epoch < self.total_iters else 1.0
 
 
 class LinearLR(LRScheduler):
@@ -162,6 +182,10 @@ class LinearLR(LRScheduler):
         before = self.total_iters * self.start_factor + (self.last_epoch - 1) * slope
         return [lr * (1.0 + slope / before) for lr in self._rates()]
 
+    def _factor(self):
+        part = min(self.last_epoch, self.total_iters) / self.total_iters
+        return self.start_factor + (self.end_factor - self.start_factor) * part
+
 
 class CosineAnnealingLR(LRScheduler):
     """From the first rate to eta_min along half a cosine in T_max epochs (Loshchilov and Hutter 2016)."""
@@ -175,12 +199,16 @@ class CosineAnnealingLR(LRScheduler):
         if epoch == 0:
             return self._rates()
         if self._step_count == 1 and epoch > 0:
-            return [low + (base - low) * (1 + math.cos(epoch * math.pi / period)) / 2 for base in self.base_lrs]
+            return self._rates_there()
         if (epoch - 1 - period) % (2 * period) == 0:
             return [lr + (base - low) * (1 - math.cos(math.pi / period)) / 2
                     for base, lr in zip(self.base_lrs, self._rates())]
         factor = (1 + math.cos(math.pi * epoch / period)) / (1 + math.cos(math.pi * (epoch - 1) / period))
         return [factor * (lr - low) + low for lr in self._rates()]
+
+    def _rates_there(self):
+        part = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+        return [self.eta_min + (base - self.eta_min) * part for base in self.base_lrs]
 
 
 class ReduceLROnPlateau:
@@ -207,7 +235,8 @@ class ReduceLROnPlateau:
         """Whether the metric has improved by more than the threshold."""
         sign = 1 if self.mode == "max" else -1
         if self.threshold_mode == "rel":
-            return sign * a > sign * best * (1 + sign * self.threshold) if math.isfinite(best) else True
+            # An infinite one has no margin: times a threshold of 1 it would be NaN.
+            return sign * a > (sign * best * (1 + sign * self.threshold) if math.isfinite(best) else sign * best)
         return sign * a > sign * best + self.threshold
 
     def step(self, metrics, epoch=None):

@@ -1,6 +1,7 @@
 """Optimizer: what all optimisers share. Each updates all parameters of a group, unrecorded, in place."""
 
 import copy
+import functools
 import math
 import warnings
 from collections import defaultdict
@@ -8,9 +9,35 @@ from itertools import chain
 
 from shunt._tensor import Tensor
 from shunt.autograd import enable_grad, no_grad
-from shunt.optim._steps import share_steps
+from shunt.optim._steps import part_steps, share_steps, unshared
 
 required = object()
+
+
+def _with_hooks(step):
+    """A class's step() between the hooks, which are called once where one class's step() calls its base's."""
+
+    @functools.wraps(step)
+    def hooked(self, *args, **kwargs):
+        if self._stepping or not (self._pre_hooks or self._post_hooks):
+            return step(self, *args, **kwargs)
+        self._stepping, args = True, (self, *args)  # PyTorch's hooks see the optimizer among the arguments
+        try:
+            for hook in list(self._pre_hooks.values()):
+                changed = hook(self, args, kwargs)
+                if changed is None:
+                    continue
+                if not isinstance(changed, tuple) or len(changed) != 2:
+                    raise RuntimeError(f"step(): expected of a hook before it None or (args, kwargs), got {changed}")
+                args, kwargs = changed
+            result = step(*args, **kwargs)
+            for hook in list(self._post_hooks.values()):
+                hook(self, args, kwargs)
+        finally:
+            self._stepping = False
+        return result
+
+    return hooked
 
 
 class Optimizer:
@@ -18,15 +45,24 @@ class Optimizer:
 
     Args:
         params: parameters, pairs of name and parameter, or dictionaries {"params": [...], settings} of groups.
-        defaults: the settings of groups that don't say otherwise.
+        defaults: the settings of groups that don't say otherwise. NotImplementedError where "differentiable" is true:
+        steps aren't recorded.
     A derived class defines _update(params, grads, states, group), for the parameters of a group that have gradients.
     """
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = _with_hooks(cls.step)
+
     def __init__(self, params, defaults):
+        if defaults.get("differentiable"):
+            raise NotImplementedError(f"{type(self).__name__}(): expected differentiable=False, got "
+                                      f"{defaults['differentiable']}: gradients of steps aren't implemented")
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
-        self._pre_hooks, self._post_hooks = {}, {}
+        self._pre_hooks, self._post_hooks, self._stepping = {}, {}, False
         if isinstance(params, Tensor):
             raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
                             + type(params).__name__)
@@ -86,21 +122,19 @@ class Optimizer:
                 else:
                     p.grad = p.grad.detach().zero_()
 
+    @_with_hooks
     def step(self, closure=None):
         """One update. `closure` computes the loss again, with gradients; its result is returned."""
-        for hook in list(self._pre_hooks.values()):
-            hook(self, (), {})
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
         with no_grad():
+            part_steps(self.param_groups, self.state)
             for group in self.param_groups:
                 params = [p for p in group["params"] if p.grad is not None]
                 if params:
                     self._update(params, [p.grad for p in params], [self.state[p] for p in params], group)
-        for hook in list(self._post_hooks.values()):
-            hook(self, (), {})
         return loss
 
     def _update(self, params, grads, states, group):
@@ -113,7 +147,8 @@ class Optimizer:
         return handle
 
     def register_step_pre_hook(self, hook):
-        """hook(optimizer, args, kwargs) before each step."""
+        """hook(optimizer, args, kwargs) before each step; args begin with the optimizer. A pair that it returns takes
+        the place of (args, kwargs); RuntimeError for anything else but None."""
         return self._add_hook(self._pre_hooks, hook)
 
     def register_step_post_hook(self, hook):
@@ -121,15 +156,17 @@ class Optimizer:
         return self._add_hook(self._post_hooks, hook)
 
     def state_dict(self):
-        """{"state": by number of the parameter, "param_groups": settings, parameters by number}."""
+        """{"state": by number of the parameter, "param_groups": settings, parameters by number}. Tensors are the
+        optimizer's own, but for numbers of steps: each parameter has one of its own (see [Shared steps])."""
         numbers = {p: i for i, p in enumerate(chain.from_iterable(group["params"] for group in self.param_groups))}
         groups = [{**{k: v for k, v in group.items() if k != "params"}, "params": [numbers[p] for p in group["params"]]}
                   for group in self.param_groups]
-        return {"state": {numbers[p]: dict(state) for p, state in self.state.items() if p in numbers and state},
+        return {"state": {numbers[p]: unshared(state) for p, state in self.state.items() if p in numbers and state},
                 "param_groups": groups}
 
     def load_state_dict(self, state_dict):
-        """Takes a state_dict() of an optimiser of the same groups. ValueError where the groups differ."""
+        """Takes a state_dict() of an optimiser of the same groups. ValueError where the groups differ. Settings that it
+        doesn't have, of an older version say, are those that groups have by default."""
         saved = copy.deepcopy(state_dict)
         groups = saved["param_groups"]
         if len(groups) != len(self.param_groups):
@@ -149,7 +186,9 @@ class Optimizer:
         for number, state in saved["state"].items():
             p = parameters[number]
             self.state[p] = {name: fitting(name, value, p) for name, value in state.items()}
-        self.param_groups = [{**new, "params": old["params"]} for new, old in zip(groups, self.param_groups)]
+        known = {name: value for name, value in self.defaults.items() if value is not required}
+        kept = [{k: old[k] for k in ("params", "param_names") if k in old} for old in self.param_groups]
+        self.param_groups = [{**known, **old, **new, "params": old["params"]} for new, old in zip(groups, kept)]
         for group in self.param_groups:
             share_steps(group, self.state)
 
@@ -158,7 +197,7 @@ class Optimizer:
 
     def __setstate__(self, state):
         self.__dict__.update(state)
-        self._pre_hooks, self._post_hooks = {}, {}
+        self._pre_hooks, self._post_hooks, self._stepping = {}, {}, False
 
     def __repr__(self):
         text = type(self).__name__ + " ("
@@ -172,8 +211,18 @@ def check_settings(**settings):
     """ValueError for settings that are out of range: name=(value, least) or name=(value, least, below)."""
     for name, (value, *bounds) in settings.items():
         if isinstance(value, Tensor) and value.numel() != 1:
-            raise ValueError("Tensor lr must be "
-                             "1-element" if name == "learning rate" else f"{name} must have one element")
+            raise ValueError(f"{name}: expected a tensor of one element, got one of {value.numel()}")
         number = float(value)
         if math.isnan(number) or number < bounds[0] or (len(bounds) > 1 and number >= bounds[1]):
             raise ValueError(f"Invalid {name}: {value}")
+
+
+def check_tensor_rates(foreach, capturable, lr, betas=()):
+    """ValueError where lr or betas are tensors as PyTorch refuses them: with `foreach` alone, or one beta alone."""
+    are_tensors = {"lr": isinstance(lr, Tensor)}
+    are_tensors.update((f"betas[{i}]", isinstance(beta, Tensor)) for i, beta in enumerate(betas))
+    if betas and are_tensors["betas[0]"] != are_tensors["betas[1]"]:
+        raise ValueError(f"betas: expected two numbers or two tensors, got {betas}")
+    refused = [name for name, is_tensor in are_tensors.items() if is_tensor]
+    if refused and foreach and not capturable:
+        raise ValueError(f"{refused[0]}: expected a number, as foreach is true and capturable isn't, got a tensor")

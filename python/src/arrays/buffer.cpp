@@ -97,11 +97,13 @@ int getBuffer(PyObject* self, Py_buffer* view, int flags) {
     static std::byte nothing[8];
     view->buf = t.numel() == 0 ? nothing : t.data_ptr();
     view->len = t.numel() * item;
-    view->itemsize = item;
+    // Whoever asks for no shape sees bytes in one dimension: Python's memoryview looks for the sizes of all others.
+    const bool with_shape = (flags & PyBUF_ND) == PyBUF_ND;
+    view->itemsize = with_shape ? item : 1;
     view->readonly = 0;
-    view->ndim = static_cast<int>(t.dim());
+    view->ndim = with_shape ? static_cast<int>(t.dim()) : 1;
     view->format = (flags & PyBUF_FORMAT) == PyBUF_FORMAT ? const_cast<char*>(format) : nullptr;
-    view->shape = (flags & PyBUF_ND) == PyBUF_ND ? exported->shape.data() : nullptr;
+    view->shape = with_shape ? exported->shape.data() : nullptr;
     view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? exported->strides.data() : nullptr;
     view->suboffsets = nullptr;
     // Not the tensor's own object: a view that an attribute of it leads to would be a circle that the collector can't

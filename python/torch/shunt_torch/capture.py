@@ -296,15 +296,13 @@ class Captured:
 
 
 def capture(function: Optional[Callable] = None, *, numerics: str = "exact", check: Optional[str] = None,
-            max_recordings: int = 8,
-            hooks: str = "refuse", name: Optional[str] = None) -> Any:
+            max_recordings: int = 8, hooks: str = "refuse", name: Optional[str] = None) -> Any:
     """Records what `function` does with PyTorch's tensors on the CPU, and replays it from then on.
 
     The first two calls run as they are, the third is recorded. A call whose arguments, captured tensors, numbers and
-    modes are those of a
-    recording is replayed: with the same results, writes, grads and random numbers, to the bit, and without running any
-    Python. Others are recorded too, up to `max_recordings`, or run as they are. What can't be recorded soundly runs as
-    it is, and `explain()` says why, with the line.
+    modes are those of a recording is replayed: with the same results, writes, grads and random numbers, to the bit, and
+    without running any Python. Others are recorded too, up to `max_recordings`, or run as they are. What can't be
+    recorded soundly runs as it is, and `explain()` says why, with the line.
 
     numerics: "exact", eager's bits; "fast", Shunt's functions (2 ulp), sums and products (within eager's own error
     bound).

@@ -31,8 +31,8 @@ def explain_captured(captured: Any) -> str:
                      f"{recording.abandoned} abandoned by a value that was read")
         if call.no_plan:
             lines.append(f"  without a plan: {call.no_plan}")
-        lines += [f"  {count} x "
-                  f"{name}" for name, count in Counter(name for kind, name, _ in steps if kind == "host").most_common()]
+        counts = Counter(name for kind, name, _ in steps if kind == "host")
+        lines += [f"  {count} x {name}" for name, count in counts.most_common()]
     if captured._misses:
         lines.append("guards that failed last:")
         lines += [f"  {miss}" for miss in captured._misses]

@@ -359,12 +359,12 @@ def _classes(args: tuple, kwargs: dict) -> list[tuple[str, Any]]:
 
 def _refusal_of(error: Exception) -> Refused:
     # An error of ours must not be one of the user's call. Its traceback would keep alive all that was looked at.
-    return error.with_traceback(None) if isinstance(error, Refused) else Refused("it can't be recorded "
-                                                                                 f"({type(error).__name__}: {error})")
+    return error.with_traceback(None) if isinstance(error, Refused) else Refused(
+        f"it can't be recorded ({type(error).__name__}: {error})")
 
 
-_APPEARANCE = ("the memory, sizes or "
-               "strides", "the type", "requires_grad", "the graph", "retains_grad", "the hooks", "the grad_dtype")
+_APPEARANCE = ("the memory, sizes or strides", "the type", "requires_grad", "the graph", "retains_grad", "the hooks",
+               "the grad_dtype")
 
 
 def _appearance(t: torch.Tensor) -> tuple:

@@ -29,9 +29,8 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 _ADVICE = {
     "Adam": "pass fused=True", "AdamW": "pass fused=True", "Adagrad": "pass fused=True",
     # These are captured but for a tensor as learning rate.
-    "SGD": "pass "
-           "fused=True", "RMSprop": "pass lr as a "
-                                    "number", "Adadelta": "pass lr as a number", "Muon": "pass lr as a number",
+    "SGD": "pass fused=True", "RMSprop": "pass lr as a number", "Adadelta": "pass lr as a number",
+    "Muon": "pass lr as a number",
     "SparseAdam": "it isn't supported", "LBFGS": "it isn't supported",
 }
 

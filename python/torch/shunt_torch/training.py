@@ -63,18 +63,17 @@ def why_not(spec: Any) -> str:
     conditions = (
         (spec.maybe_subclass_meta is not None or any(type(t) is not PlainTensorMeta for t in m.subclass_tangent_meta),
          "subclasses of Tensor"),
-        (m.num_mutated_inp_runtime_indices or m.indices_of_inputs_that_requires_grad_with_mutations_in_bw, "inputs "
-                                                                                                           "that are "
-                                                                                                           "written"),
+        (m.num_mutated_inp_runtime_indices or m.indices_of_inputs_that_requires_grad_with_mutations_in_bw,
+         "inputs that are written"),
         (m.num_outputs_aliased or m.num_intermediate_bases
          or any(info.output_type not in (OutputType.non_alias, OutputType.unsafe_view_alias) for info in m.output_info),
          "results that are views"),
-        (any(info.requires_grad != info.requires_grad_for_backward for info in tensors), "results whose graph ends at "
-                                                                                         "them"),
+        (any(info.requires_grad != info.requires_grad_for_backward for info in tensors),
+         "results whose graph ends at them"),
         (m.tokens or m.num_backward_tokens, "effects"),
         (m.is_rng_op_functionalized or m.num_graphsafe_rng_states, "states of generators"),
-        (m.num_opaque_objects_saved_for_bw or spec.backward_state_indices or m.act_input_indices, "objects that aren't "
-                                                                                                  "tensors"),
+        (m.num_opaque_objects_saved_for_bw or spec.backward_state_indices or m.act_input_indices,
+         "objects that aren't tensors"),
         (m.grad_enabled_mutation is not None, "a grad mode that is set"),
         (_should_disable_saved_tensors_hooks(), "hooks of saved tensors that are compiled"),
         (torch._dynamo.config.compiled_autograd, "compiled autograd"),
@@ -86,8 +85,8 @@ def why_not(spec: Any) -> str:
 def _why_not_inference(graph: Graph, m: Any, disable_amp: bool) -> str:
     """As why_not(): without autograd the graph itself may be what is called."""
     conditions = (
-        (m.num_mutated_inp_runtime_indices or m.mutated_graph_handled_indices_seen_by_autograd, "inputs that are "
-                                                                                                "written"),
+        (m.num_mutated_inp_runtime_indices or m.mutated_graph_handled_indices_seen_by_autograd,
+         "inputs that are written"),
         (m.num_outputs_aliased, "results that are views"),
         (m.tokens, "effects"),
         (m.grad_enabled_mutation is not None, "a grad mode that is set"),

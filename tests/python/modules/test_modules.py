@@ -49,7 +49,12 @@ def assert_close(found, expected, what):
 
 
 def inputs_of(info, training):
-    return info.module_inputs_func(info, device="cpu", dtype=torch.float64, requires_grad=True, training=training)
+    samples = info.module_inputs_func(info, device="cpu", dtype=torch.float64, requires_grad=True, training=training)
+    if info.name == "nn.Transformer":
+        # By default it drops out, which the two packages do at different places. The table's layers don't.
+        for sample in samples:
+            sample.constructor_input.kwargs["dropout"] = 0.0
+    return samples
 
 
 def compare(info, sample, training):
@@ -104,10 +109,9 @@ def test_a_module_is_pytorchs(info, training):
         random = training and (
             "Dropout" in info.name
             or float(sample.constructor_input.kwargs.get("dropout", 0) or 0) > 0
-            or info.name.startswith("nn.Transformer")
         )
         compared += not random and compare(info, sample, training)
-    assert compared > 0 or dropout or info.name.startswith("nn.Transformer")
+    assert compared > 0 or dropout
 
 
 def test_as_many_as_ever_are_compared():

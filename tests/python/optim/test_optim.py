@@ -1,5 +1,6 @@
 """Optimisers against PyTorch's own table: the same trajectories over 20 steps; errors; schedules; states."""
 
+import io
 import math
 
 import numpy as np
@@ -64,6 +65,15 @@ def test_a_trajectory_is_pytorchs(info, kwargs):
     ours = trajectory(shunt, lambda p: getattr(shunt.optim, name)(p, **{k: convert(v) for k, v in kwargs.items()}),
                       STEPS, loss)
     np.testing.assert_allclose(ours, theirs, **TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "RAdam", "Adamax",
+                                  "ASGD", "Rprop"])
+def test_gradients_of_steps_are_refused(name):
+    params = [shunt.ones(1, requires_grad=True)]
+    with pytest.raises(NotImplementedError, match=rf"{name}\(\): expected differentiable=False"):
+        getattr(shunt.optim, name)(params, differentiable=True)
+    getattr(shunt.optim, name)(params, differentiable=False)
 
 
 def errors():
@@ -194,6 +204,36 @@ def test_a_schedule_is_pytorchs(name):
     assert rates[shunt] == pytest.approx(rates[torch], rel=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(set(SCHEDULES) - {"MultiplicativeLR"}))
+def test_a_schedule_goes_to_any_epoch(name):
+    """The rates of an epoch don't depend on how it was reached. MultiplicativeLR's do, in both packages."""
+    rates = {}
+    for module in (torch, shunt):
+        optimizer = module.optim.SGD([module.ones(1, requires_grad=True)], lr=0.5, momentum=0.9)
+        schedule = getattr(module.optim.lr_scheduler, name)(optimizer, **SCHEDULES[name])
+        rates[module] = []
+        for epoch in (5, 15, 3, 0, 12, None, 1):
+            schedule.step(epoch)
+            rates[module].append(schedule.get_last_lr()[0])
+    assert rates[shunt] == pytest.approx(rates[torch], rel=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["min", "max"])
+@pytest.mark.parametrize("threshold_mode", ["rel", "abs"])
+def test_plateau_of_metrics_that_are_no_numbers(mode, threshold_mode):
+    rates = {}
+    for module in (torch, shunt):
+        optimizer = module.optim.SGD([module.ones(1, requires_grad=True)], lr=1.0)
+        schedule = module.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode, patience=1,
+                                                               threshold_mode=threshold_mode)
+        rates[module] = []
+        for metric in [math.nan] * 6 + [math.inf, -math.inf, 1.0, math.nan, 2.0, math.inf]:
+            schedule.step(metric)
+            rates[module].append(optimizer.param_groups[0]["lr"])
+    assert rates[shunt] == pytest.approx(rates[torch]) and rates[shunt][5] == pytest.approx(1e-3)
+
+
 def test_plateau():
     rates = {}
     for module in (torch, shunt):
@@ -259,6 +299,114 @@ def test_steps_of_a_state_that_has_them_as_numbers():
     p.grad = shunt.ones(2)
     optimizer.step()
     assert optimizer.state[p]["step"].item() == 5
+
+
+def ones_with_grads(module, count):
+    params = [module.ones(2, requires_grad=True) for _ in range(count)]
+    for p in params:
+        p.grad = module.ones(2)
+    return params
+
+
+def test_pytorch_counts_on_from_a_saved_state():
+    params = ones_with_grads(shunt, 3)
+    optimizer = shunt.optim.Adam(params)
+    optimizer.step()
+    saved = optimizer.state_dict()
+    assert len({id(state["step"]) for state in saved["state"].values()}) == 3
+    file = io.BytesIO()
+    shunt.save(saved, file)
+    file.seek(0)
+    theirs = ones_with_grads(torch, 3)
+    other = torch.optim.Adam(theirs)
+    other.load_state_dict(torch.load(file))
+    other.step()
+    assert [other.state[p]["step"].item() for p in theirs] == [2, 2, 2]
+    saved["state"][0]["step"] += 5
+    assert [optimizer.state[p]["step"].item() for p in params] == [1, 1, 1]
+
+
+def test_a_parameter_that_goes_to_another_group_counts_its_own_steps():
+    counts = {}
+    for module in (torch, shunt):
+        a, b = params = ones_with_grads(module, 2)
+        optimizer = module.optim.Adam(params)
+        optimizer.step()
+        optimizer.param_groups[0]["params"] = [a]
+        optimizer.step()
+        optimizer.add_param_group({"params": [b]})
+        for _ in range(3):
+            optimizer.step()
+        counts[module] = [optimizer.state[p]["step"].item() for p in params]
+    assert counts[shunt] == counts[torch] == [5, 4]
+
+
+def test_a_parameter_in_another_groups_list_counts_its_own_steps():
+    """Also where it shares the count of three, one of which has gone altogether."""
+    counts = {}
+    for module in (torch, shunt):
+        a, b, c, d = params = ones_with_grads(module, 4)
+        optimizer = module.optim.Adam([{"params": [a, b, c]}, {"params": [d]}])
+        optimizer.step()
+        optimizer.param_groups[0]["params"] = [a]
+        optimizer.param_groups[1]["params"].append(b)
+        for _ in range(3):
+            optimizer.step()
+        counts[module] = [optimizer.state[p]["step"].item() for p in params]
+    assert counts[shunt] == counts[torch] == [4, 4, 1, 4]
+
+
+@pytest.mark.parametrize("name", ["AdamW", "NAdam"])
+def test_a_state_without_a_setting_takes_the_default(name):
+    params = ones_with_grads(shunt, 1)
+    optimizer = getattr(shunt.optim, name)(params)
+    state = optimizer.state_dict()
+    del state["param_groups"][0]["decoupled_weight_decay"]
+    optimizer.load_state_dict(state)
+    assert optimizer.param_groups[0]["decoupled_weight_decay"] is (name == "AdamW")
+    optimizer.step()
+    names = shunt.optim.SGD([("weight", params[0])])
+    unnamed = names.state_dict()
+    del unnamed["param_groups"][0]["param_names"]
+    names.load_state_dict(unnamed)
+    assert names.param_groups[0]["param_names"] == ["weight"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["SGD", "LBFGS", "overriding", "calling the base"])
+def test_hooks_of_steps(kind):
+    seen = {}
+    for module in (torch, shunt):
+        class Overriding(module.optim.SGD):
+            def step(self, closure=None):
+                return closure()
+
+        class Calling(module.optim.SGD):
+            def step(self, closure=None):
+                return super().step(closure)
+
+        p, = ones_with_grads(module, 1)
+        kinds = {"overriding": Overriding, "calling the base": Calling}
+        optimizer = (kinds.get(kind) or getattr(module.optim, kind))([p])
+        calls = seen[module] = []
+
+        def before(*given):
+            assert given[0] is optimizer and given[1][0] is optimizer
+            calls.append(("before", given[1][1:], given[2]))
+            return (optimizer, lambda: module.ones(2).sum()), {}
+
+        handles = [optimizer.register_step_pre_hook(before),
+                   optimizer.register_step_post_hook(lambda o, args, kwargs: calls.append(("after", len(args))))]
+        assert optimizer.step(None).item() == 2.0
+        for handle in handles:
+            handle.remove()
+        optimizer.step(lambda: module.ones(2).sum())
+        optimizer.register_step_pre_hook(lambda *given: 3)
+        with pytest.raises(RuntimeError):
+            optimizer.step(lambda: None)
+    assert seen[shunt] == [("before", (None,), {}), ("after", 2)]
+    # PyTorch calls them again from the base's step() where an instance of the base has been made before.
+    assert kind == "calling the base" or seen[torch] == seen[shunt]
 
 
 def test_a_rate_of_zero_changes_nothing():

@@ -3,6 +3,14 @@
 from shunt.nn.functional._common import ops
 
 
+def _row(name, padding_idx, weight, error=AssertionError):
+    """The index of a row, which may count from the end, from the front. `error` where there is no such row."""
+    rows = weight.size(0)
+    if padding_idx and padding_idx not in range(-rows, rows):
+        raise error(f"{name}(): padding_idx has to be one of weight's {rows} rows, got {padding_idx}")
+    return padding_idx + rows if padding_idx < 0 else padding_idx
+
+
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """The rows of `weight` with the indices `input`. Shapes: (*) of int64 or int32, (rows, features) to (*, features).
 
@@ -12,15 +20,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         scale_grad_by_freq: whether a row's gradient is divided by how often it is looked up.
         sparse: asks for a sparse gradient, which is an error where one is recorded.
     """
-    if padding_idx is None:
-        padding_idx = -1
-    elif padding_idx > 0:
-        if padding_idx >= weight.size(0):
-            raise AssertionError("Padding_idx must be within num_embeddings")
-    elif padding_idx < 0:
-        if padding_idx < -weight.size(0):
-            raise AssertionError("Padding_idx must be within num_embeddings")
-        padding_idx += weight.size(0)
+    padding_idx = -1 if padding_idx is None else _row("embedding", padding_idx, weight)
     if max_norm is not None:
         _renormalise(weight, input, max_norm, norm_type)
     if sparse:
@@ -50,6 +50,29 @@ def _bags(input, offsets, include_last_offset):
     return (tensor(places, dtype=_C.int64).reshape(shape), tensor(counts, dtype=_C.bool).reshape(shape))
 
 
+def _check_bags(input, offsets, mode, per_sample_weights, scale_grad_by_freq):
+    """ValueError, NotImplementedError or RuntimeError for arguments of embedding_bag() that don't go together."""
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(f"embedding_bag(): expected mode 'sum', 'mean' or 'max', got {mode!r}")
+    weighted = per_sample_weights is not None
+    if weighted and mode != "sum":
+        raise NotImplementedError(f"embedding_bag(): per_sample_weights need mode 'sum', got {mode!r}")
+    if weighted and per_sample_weights.shape != input.shape:
+        raise ValueError(
+            f"embedding_bag(): expected per_sample_weights of input's shape {tuple(input.shape)}, got "
+            f"{tuple(per_sample_weights.shape)}"
+        )
+    if scale_grad_by_freq and mode == "max":
+        raise RuntimeError("embedding_bag(): scale_grad_by_freq goes with the modes 'sum' and 'mean', not with 'max'")
+    if input.dim() not in (1, 2):
+        raise ValueError(f"embedding_bag(): expected an input of 1 or 2 dimensions, got {input.dim()}")
+    if input.dim() == 2 and offsets is not None:
+        raise ValueError("embedding_bag(): each row of a matrix is a bag: expected no offsets, got some")
+    if input.dim() == 1 and (offsets is None or offsets.dim() != 1):
+        found = "none" if offsets is None else f"{offsets.dim()} dimensions"
+        raise ValueError(f"embedding_bag(): expected a vector of offsets, where the input's bags begin, got {found}")
+
+
 def embedding_bag(
     input,
     weight,
@@ -64,8 +87,7 @@ def embedding_bag(
     padding_idx=None,
 ):
     """The sum, mean or largest ("sum", "mean", "max") of rows of `weight`, bag by bag. Shapes: (B, N) of int64 or
-    int32, or
-    (N) with offsets (B), where bags begin, and (rows, features), to (B, features).
+    int32, or (N) with offsets (B), where bags begin, and (rows, features), to (B, features).
 
     Args:
         max_norm: rows of a larger norm, of those that are looked up, are scaled down to it, in place.
@@ -75,43 +97,15 @@ def embedding_bag(
         include_last_offset: whether the last offset is the end of the last bag.
         padding_idx: a row that doesn't count and gets no gradient.
     """
-    if mode not in ("sum", "mean", "max"):
-        raise ValueError("mode has to be one of sum or mean or max")
-    if per_sample_weights is not None:
-        if mode != "sum":
-            raise NotImplementedError(
-                "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
-                f"(got mode='{mode}')."
-            )
-        if per_sample_weights.shape != input.shape:
-            raise ValueError(
-                f"embedding_bag: If per_sample_weights ({tuple(per_sample_weights.shape)}) is not None, then it must "
-                "have "
-                f"the same shape as the input ({tuple(input.shape)})"
-            )
-    if scale_grad_by_freq and mode == "max":
-        raise RuntimeError("embedding_bag(): max mode does not support scaling the gradient by the frequency")
+    _check_bags(input, offsets, mode, per_sample_weights, scale_grad_by_freq)
     rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
     index, weights, counts = input, per_sample_weights, None
-    if input.dim() == 2:
-        if offsets is not None:
-            raise ValueError(
-                "if input is 2D, then offsets has to be None, as each row of input is a bag. However, found offsets of "
-                f"type {type(offsets).__name__}"
-            )
-    elif input.dim() == 1:
-        if offsets is None:
-            raise ValueError("offsets has to be a 1D Tensor but got None")
-        if offsets.dim() != 1:
-            raise ValueError("offsets has to be a 1D Tensor")
+    if input.dim() == 1:
         places, counts = _bags(input, offsets, include_last_offset)
         index, rows = input[places], rows[places]
         weights = None if per_sample_weights is None else per_sample_weights[places]
-    else:
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
     if padding_idx is not None:
-        padding_idx = padding_idx % weight.size(0)
-        real = index != padding_idx
+        real = index != _row("embedding_bag", padding_idx, weight, RuntimeError)
         counts = real if counts is None else counts & real
     if weights is not None:
         rows = rows * weights.unsqueeze(-1)

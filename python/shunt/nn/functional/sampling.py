@@ -27,7 +27,8 @@ def _padded(x, size, padding_mode, align_corners):
         return x
     if padding_mode == "reflection":
         x = _reflected(x, 0, 2 * (size - 1)) if align_corners else _reflected(x, -1, 2 * size - 1)
-    return ops.clamp(x, 0, size - 1)
+    # A place that isn't a number, such as the mirrored infinity, is the first one.
+    return ops.where(x == x, ops.clamp(x, 0, size - 1), 0)
 
 
 def _read(input, places):
@@ -43,7 +44,8 @@ def _read(input, places):
     n, channels = input.shape[:2]
     flat = index.reshape((n, 1, -1)).expand((n, channels, index.numel() // max(n, 1)))
     values = input.flatten(2).gather(2, flat).reshape((n, channels, *index.shape[1:]))
-    return values * inside.to(input.dtype).unsqueeze(1)
+    # Not a product with zeros: what stands in for places outside may be infinite.
+    return ops.where(inside.unsqueeze(1), values, ops.zeros_like(values))
 
 
 def _linear(input, places):
@@ -85,8 +87,7 @@ def _cubic(input, places, padding_mode, align_corners):
 
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """The input at places that `grid` names. Shapes (N, C, H, W) and (N, h, w, 2) to (N, C, h, w), or (N, C, D, H, W)
-    and
-    (N, d, h, w, 3) to (N, C, d, h, w).
+    and (N, d, h, w, 3) to (N, C, d, h, w).
 
     Args:
         grid: places, x first, then y (and z): -1 and 1 are the borders.
@@ -112,8 +113,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     if input.size(0) != grid.size(0) or grid.size(-1) != dims:
         raise RuntimeError(
             f"grid_sampler(): expected grid to have size {dims} in last dimension and the input's batch, but got "
-            "input with "
-            f"sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+            f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
         )
     if mode == "bicubic" and dims != 2:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
@@ -127,9 +127,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
 
 def affine_grid(theta, size, align_corners=None):
-    """The places for grid_sample of an image under affine maps. Shapes: theta (N, 2, 3), size (N, C, H, W) to (N, H,
-    W, 2);
-    or (N, 3, 4), (N, C, D, H, W) to (N, D, H, W, 3)."""
+    """The places for grid_sample of an image under affine maps. Shapes: theta (N, 2, 3), size (N, C, H, W) to
+    (N, H, W, 2); or (N, 3, 4), (N, C, D, H, W) to (N, D, H, W, 3)."""
     dims = len(size) - 2
     if dims not in (2, 3):
         raise NotImplementedError(

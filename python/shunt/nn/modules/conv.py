@@ -20,6 +20,11 @@ def _tuple_of(value, n, name):
     return (value,) * n
 
 
+def _check_choice(module, name, value, choices):
+    if value not in choices:
+        raise ValueError(f"{module}(): expected {name} to be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
 class _ConvNd(Module):
     """What convolutions and their transposes share: the settings, the parameters and the text."""
 
@@ -43,19 +48,15 @@ class _ConvNd(Module):
     ):
         super().__init__()
         n = self._dims
-        check_sizes(type(self).__name__, in_channels=in_channels, out_channels=out_channels, groups=groups)
-        if groups <= 0:
-            raise ValueError("groups must be a positive integer")
-        if in_channels % groups != 0:
-            raise ValueError("in_channels must be divisible by groups")
-        if out_channels % groups != 0:
-            raise ValueError("out_channels must be divisible by groups")
-        if isinstance(padding, str) and padding not in ("same", "valid"):
-            raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}")
-        if padding_mode not in _PADDING_MODES:
-            raise ValueError(
-                f"padding_mode must be one of {set(_PADDING_MODES)}, but got padding_mode='{padding_mode}'"
-            )
+        name = type(self).__name__
+        check_sizes(name, in_channels=in_channels, out_channels=out_channels, groups=groups)
+        if groups < 1:
+            raise ValueError(f"{name}(): expected groups from 1, got {groups}")
+        for which, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
+            if channels % groups:
+                raise ValueError(f"{name}(): expected {which} to be divisible by groups = {groups}, got {channels}")
+        _check_choice(name, "padding", padding if isinstance(padding, str) else "valid", ("valid", "same"))
+        _check_choice(name, "padding_mode", padding_mode, _PADDING_MODES)
         self.in_channels, self.out_channels, self.groups, self.padding_mode = (
             in_channels,
             out_channels,
@@ -66,7 +67,7 @@ class _ConvNd(Module):
         self.stride = _tuple_of(stride, n, "stride")
         self.padding = padding if isinstance(padding, str) else _tuple_of(padding, n, "padding")
         if self.padding == "same" and any(s != 1 for s in self.stride):
-            raise ValueError("padding='same' is not supported for strided convolutions")
+            raise ValueError(f"{name}(): padding 'same' needs a stride of 1, got {self.stride}")
         self.dilation, self.output_padding = (
             _tuple_of(dilation, n, "dilation"),
             _tuple_of(output_padding, n, "output_padding"),

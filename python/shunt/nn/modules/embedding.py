@@ -87,8 +87,7 @@ class EmbeddingBag(Module):
     """The sum, mean or largest of rows of weight (num_embeddings, embedding_dim), bag by bag.
 
     Input (B, N) of ints, or (N) with offsets (B), where bags begin; output (B, embedding_dim). per_sample_weights, of
-    the
-    input's shape, multiply rows before they are summed.
+    the input's shape, multiply rows before they are summed.
     """
 
     def __init__(

@@ -326,8 +326,7 @@ class Module(StateMixin):
 
     def to(self, *args, **kwargs):
         """Converts parameters and buffers: to(device), to(dtype), to(tensor), to(device, dtype). dtypes change only
-        those
-        of floating point."""
+        those of floating point."""
         from shunt import device as device_type
         from shunt import dtype as dtype_type
 

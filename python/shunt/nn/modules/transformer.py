@@ -26,9 +26,8 @@ def _copies(layer, count):
 
 
 class TransformerEncoderLayer(Module):
-    """Attention and two linear layers, each with a residual and a LayerNorm. Input and output (L, N, d_model), or (N,
-    L, d_model)
-    with batch_first."""
+    """Attention and two linear layers, each with a residual and a LayerNorm. Input and output (L, N, d_model), or
+    (N, L, d_model) with batch_first."""
 
     def __init__(
         self,
@@ -192,8 +191,7 @@ class TransformerDecoder(Module):
 
 class Transformer(Module):
     """An encoder and a decoder. Source (S, N, d_model), target and output (T, N, d_model); with batch_first the batch
-    comes
-    first, without a batch N is left out."""
+    comes first, without a batch N is left out."""
 
     def __init__(
         self,

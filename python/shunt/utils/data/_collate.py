@@ -1,12 +1,28 @@
 """What makes a batch of examples."""
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 
 from shunt._tensor import Tensor
 
 
+def _like(container, items, changed):
+    """A container of the same type with other items; plain where the type can't be made so."""
+    try:
+        if not changed:
+            return type(container)(items)
+        # What else it has (a defaultdict's function, say) is kept so.
+        made = copy.copy(container)
+        for key, value in items.items() if isinstance(items, dict) else enumerate(items):
+            made[key] = value
+        return made
+    except TypeError:
+        return items
+
+
 def default_collate(batch):
-    """A batch of examples as one: tensors are stacked, numbers become tensors, containers are taken apart."""
+    """A batch of examples as one: tensors are stacked, numbers become tensors, containers are taken apart and keep
+    their type, but for tuples, which become lists."""
     from shunt import float64, stack, tensor
 
     first = batch[0]
@@ -23,13 +39,15 @@ def default_collate(batch):
     if isinstance(first, (str, bytes)):
         return batch
     if isinstance(first, Mapping):
-        return {key: default_collate([example[key] for example in batch]) for key in first}
+        items = {key: default_collate([example[key] for example in batch]) for key in first}
+        return _like(first, items, isinstance(first, MutableMapping))
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return type(first)(*(default_collate(values) for values in zip(*batch)))
     if isinstance(first, Sequence):
         if any(len(example) != len(first) for example in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
-        return [default_collate(values) for values in zip(*batch)]
+        items = [default_collate(values) for values in zip(*batch)]
+        return items if isinstance(first, tuple) else _like(first, items, isinstance(first, MutableSequence))
     raise TypeError(
         f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first)}"
     )

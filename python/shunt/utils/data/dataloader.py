@@ -12,23 +12,18 @@ def _context(given, num_workers):
     if given is None:
         return None
     if num_workers == 0:
-        raise ValueError(
-            "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
-            f"num_workers={num_workers}"
-        )
+        raise ValueError("DataLoader(): multiprocessing_context: expected None, as num_workers is 0")
     import multiprocessing
 
     if isinstance(given, str):
         if given not in multiprocessing.get_all_start_methods():
-            raise ValueError(
-                "multiprocessing_context option should specify a valid start method in "
-                f"{multiprocessing.get_all_start_methods()!r}, but got multiprocessing_context={given!r}"
-            )
+            methods = ", ".join(multiprocessing.get_all_start_methods())
+            raise ValueError(f"DataLoader(): multiprocessing_context: expected one of {methods}, got {given!r}")
         return multiprocessing.get_context(given)
     if not hasattr(given, "Process"):
         raise TypeError(
-            "multiprocessing_context option should be a valid context object or a string specifying the start method, "
-            f"but got multiprocessing_context={given}"
+            "DataLoader(): multiprocessing_context: expected the name of a start method, or a context, got "
+            f"{type(given).__name__}"
         )
     return given
 
@@ -85,35 +80,29 @@ class DataLoader:
         pin_memory_device="",
         in_order=True,
     ):
-        if num_workers < 0:
-            raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
-        if timeout < 0:
-            raise ValueError("timeout option should be non-negative")
-        if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError(
-                "prefetch_factor option could only be specified in multiprocessing. Let num_workers > 0 to enable "
-                "multiprocessing, otherwise set prefetch_factor to None."
-            )
-        if num_workers > 0 and prefetch_factor is None:
-            prefetch_factor = 2
-        elif prefetch_factor is not None and prefetch_factor < 0:
-            raise ValueError("prefetch_factor option should be non-negative")
-        if persistent_workers and num_workers == 0:
-            raise ValueError("persistent_workers option needs num_workers > 0")
+        counts = {"num_workers": num_workers, "timeout": timeout, "prefetch_factor": prefetch_factor}
+        for name, count in counts.items():
+            if count is not None and count < 0:
+                raise ValueError(f"DataLoader(): {name}: expected 0 or more, got {count}")
+        if num_workers > 0:
+            prefetch_factor = 2 if prefetch_factor is None else prefetch_factor
+        elif persistent_workers or prefetch_factor is not None:
+            name = "persistent_workers" if persistent_workers else "prefetch_factor"
+            raise ValueError(f"DataLoader(): {name}: expected its default, as num_workers is 0")
         self.multiprocessing_context = _context(multiprocessing_context, num_workers)
         self.timeout, self.worker_init_fn, self.prefetch_factor = timeout, worker_init_fn, prefetch_factor
         self.persistent_workers, self.in_order, self.pin_memory = persistent_workers, in_order, pin_memory
         self._iterator = None
         if isinstance(dataset, IterableDataset) and (shuffle or sampler is not None or batch_sampler is not None):
-            raise ValueError("DataLoader with IterableDataset: expected neither shuffle nor a sampler")
+            raise ValueError("DataLoader(): an IterableDataset has an order: expected neither shuffle nor a sampler")
         if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
+            raise ValueError("DataLoader(): sampler says the order: expected shuffle to be false")
         if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
             raise ValueError(
-                "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+                "DataLoader(): batch_sampler says it all: expected no batch_size, shuffle, sampler or drop_last"
             )
         if batch_size is None and drop_last:
-            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+            raise ValueError("DataLoader(): there are no batches without batch_size: expected drop_last to be false")
         self.dataset, self.num_workers, self.generator, self.drop_last = dataset, num_workers, generator, drop_last
         self.batch_size = None if batch_sampler is not None else batch_size
         self._iterable = isinstance(dataset, IterableDataset)

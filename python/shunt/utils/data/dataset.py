@@ -124,7 +124,7 @@ def random_split(dataset, lengths, generator=None):
     from shunt import default_generator, randperm
 
     lengths = list(lengths)
-    if all(0 <= length <= 1 for length in lengths) and abs(sum(lengths) - 1) < 1e-9 and len(dataset) > 1:
+    if all(0 <= length <= 1 for length in lengths) and abs(sum(lengths) - 1) < 1e-9:
         parts = [int(len(dataset) * fraction) for fraction in lengths]
         for i in range(len(dataset) - sum(parts)):
             parts[i % len(parts)] += 1

@@ -55,6 +55,8 @@ class RandomSampler(Sampler):
                 yield from randint(n, (min(32, self.num_samples - start),), generator=self.generator).tolist()
             return
         left = self.num_samples
+        if n == 0 and left > 0:
+            raise ZeroDivisionError(f"RandomSampler: expected a dataset to draw {left} examples from, got an empty one")
         while left > 0:
             order = randperm(n, generator=self.generator).tolist()
             yield from order[:left]

@@ -1,7 +1,8 @@
 """Runs a program with random numbers of NumPy's in the place of torch's: python [-m shunt] -m same_draws FILE ...
 
 So that a program draws the same numbers under PyTorch and under Shunt, whose generators differ, and what it learns can
-be compared step by step. `import torch` is PyTorch's or Shunt's, as the process has it.
+be compared step by step. Attention that drops out is computed here, of other functions, in both packages; attention
+that doesn't is the package's own. `import torch` is PyTorch's or Shunt's, as the process has it.
 """
 
 import math
@@ -93,6 +94,12 @@ def _dropout(input, p=0.5, training=True, inplace=False):
 
 
 def _attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    if dropout_p == 0.0:
+        return own_attention(
+            query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa
+        )
+    if enable_gqa:
+        raise NotImplementedError("attention that drops out, of groups of queries")
     weights = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.size(-1)) if scale is None else scale)
     if is_causal:
         attn_mask = torch.ones(weights.shape[-2:], dtype=torch.bool).tril()
@@ -103,7 +110,7 @@ def _attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False
     return F.dropout(F.softmax(weights, -1), dropout_p, dropout_p > 0) @ value
 
 
-torchs_attention = F.scaled_dot_product_attention
+own_attention = F.scaled_dot_product_attention
 torch.manual_seed = _seeded(torch.manual_seed)
 torch.Tensor.uniform_ = _uniform_
 torch.Tensor.normal_ = _normal_
