@@ -102,3 +102,20 @@ def refusal_of(step, *args, calls=4, **options):
 
 def program(step, **names):
     return SimpleNamespace(step=step, **names)
+
+
+def answers(step, change, x=None, calls=5):
+    """What the captured step and the step itself give after the change."""
+    x = torch.ones(2) if x is None else x
+    captured = shunt_torch.capture(step, check="never")
+    for _ in range(calls):
+        captured(x)
+    assert replays(captured) > 0, captured.explain()
+    change()
+    return bits(captured(x)), bits(step(x))
+
+
+def assert_noticed(step, change, x=None):
+    before = bits(step(torch.ones(2) if x is None else x))
+    got, expected = answers(step, change, x)
+    assert got == expected != before
