@@ -2,7 +2,7 @@
 
 import math
 
-from shunt.nn.functional._common import numbers
+from shunt.nn.functional._common import numbers, ops
 
 
 def pixel_shuffle(input, upscale_factor):
