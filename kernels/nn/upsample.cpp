@@ -59,7 +59,9 @@ template <size_t N>
 Tensor nearest(const char* name, const Tensor& self, IntArrayRef output_size, const std::array<Factor, N>& factors) {
   Tensor result = self;
   for (const Axis& a : axesOf(name, self, output_size, false, factors)) {
-    const Tensor places = numbered(self, a.out).mul(a.step).floor().clamp_max(a.size - 1);
+    // As in PyTorch, images that keep or double their size do so whatever the factor; signals don't.
+    const double step = N == 1 ? a.step : a.out == a.size ? 1.0 : a.out == 2 * a.size ? 0.5 : a.step;
+    const Tensor places = numbered(self, a.out).mul(step).floor().clamp_max(a.size - 1);
     result = result.index_select(a.dim, places.to(kLong));
   }
   return inLayoutOf(self, result);
@@ -105,6 +107,8 @@ Tensor linear(const char* name, const Tensor& self, IntArrayRef output_size, boo
               const std::array<Factor, N>& factors) {
   std::array<Axis, N> axes = axesOf(name, self, output_size, align_corners, factors);
   const bool as_bytes = self.scalar_type() == kByte;
+  for (Axis& a : axes)
+    if (a.out == a.size) a.step = 1.0;  // as in PyTorch, whatever the factor
   if (as_bytes) std::reverse(axes.begin(), axes.end());
   Tensor result = as_bytes ? self.to(kFloat) : self;
   for (const Axis& a : axes) result = lineAlong(result, a, align_corners, as_bytes);

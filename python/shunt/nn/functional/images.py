@@ -218,6 +218,8 @@ def interpolate(
                 f"Input and output sizes should be greater than 0, but got input (size {n}), output (size {out})"
             )
         scale = _scale(n, out, factor, align_corners)
+        if mode == "trilinear" and out == n:
+            scale = 1.0  # as in PyTorch, whatever the factor
         if mode.startswith("nearest"):
             half = 0.5 if mode == "nearest-exact" else 0.0
             result = result.index_select(d + 2, tensor([min(int((i + half) * scale), n - 1) for i in range(out)]))
