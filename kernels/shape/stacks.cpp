@@ -5,6 +5,8 @@
 #include <shunt/core/wrap_dim.h>
 #include <shunt/ops.h>
 
+#include <algorithm>
+
 namespace shunt::native {
 namespace {
 
@@ -88,6 +90,17 @@ Tensor movedim(const Tensor& self, IntArrayRef source, IntArrayRef destination) 
 }
 Tensor movedim_int(const Tensor& self, int64_t source, int64_t destination) {
   return native::movedim(self, IntArrayRef(&source, 1), IntArrayRef(&destination, 1));
+}
+
+Tensor swapaxes(const Tensor& self, int64_t axis0, int64_t axis1) { return self.transpose(axis0, axis1); }
+Tensor& swapaxes_(Tensor& self, int64_t axis0, int64_t axis1) { return self.transpose_(axis0, axis1); }
+
+Tensor tile(const Tensor& self, IntArrayRef dims) {
+  implOf(self, "tile");
+  const int64_t missing = std::max<int64_t>(self.dim() - static_cast<int64_t>(dims.size()), 0);
+  std::vector<int64_t> repeats(static_cast<size_t>(missing), 1);
+  repeats.insert(repeats.end(), dims.begin(), dims.end());
+  return self.repeat(repeats);
 }
 
 Tensor ravel(const Tensor& self) {

@@ -32,6 +32,8 @@ void addExtrema(Cases& c) {
   c.push_back(of("amax", {2, 3, 2}, [](const Tensor& x) { return x.amax({0, -1}, true); }));
   c.push_back(of("amin", {2, 3}, [](const Tensor& x) { return x.amin({1}); }));
   c.push_back(of("max", {2, 3}, [](const Tensor& x) { return x.max(); }));
+  c.push_back(of("median", {2, 3}, [](const Tensor& x) { return x.median(); }));
+  c.push_back(of("nanmedian", {2, 3}, [](const Tensor& x) { return x.nanmedian(); }));
   c.push_back(of("min", {2, 3}, [](const Tensor& x) { return x.min(); }));
   c.push_back(of("max.dim", {2, 3}, [](const Tensor& x) { return std::get<0>(x.max(1)); }));
   c.push_back(of("max.dim", {2, 3}, [](const Tensor& x) { return std::get<0>(x.max(-2, true)); }));

@@ -156,6 +156,19 @@ Value drawOfImages(Draft& d) {
   d.images();
   return d.arg(kName);
 }
+// Some more or fewer elements for each dimension of a signal or an image.
+Value drawResampled(Draft& d) {
+  const std::vector<int64_t> image = d.subject();
+  std::vector<int64_t> sizes;
+  for (size_t k = 2; k < image.size(); ++k) sizes.push_back(d.rng.range(1, 7));
+  return Value::ofInts(sizes);
+}
+// And no sorter, which would have to be a permutation.
+Value drawSide(Draft& d) {
+  d.preset("sorter", Value::none());
+  return d.rng.chance(0.5) ? Value::none() : Value::ofString(d.rng.chance(0.5) ? "left" : "right");
+}
+
 constexpr char kStride[] = "stride", kPadding[] = "padding", kDilation[] = "dilation", kTransposed[] = "transposed",
                kOutputPadding[] = "output_padding", kGroups[] = "groups", kKernelSize[] = "kernel_size",
                kCeilMode[] = "ceil_mode", kOutputSize[] = "output_size", kBiasSizes[] = "bias_sizes";
@@ -356,6 +369,18 @@ constexpr Domain kDomains[] = {
     {"movedim", "destination", drawMovedTo},
     {"broadcast_to", "size", drawExpand},
     {"repeat_interleave", "output_size", drawNone},
+    {"tile", "dims", drawRepeats},
+    {"*", "axis0", drawDim},
+    {"*", "axis1", drawDim},
+    {"bincount", "minlength", drawOneOrTwo},
+    {"searchsorted", "side", drawSide},
+    {"searchsorted", "right", drawFalse},
+    {"*median", "dim", drawDim},
+    {"unique_*", "dim", drawDim},
+    {"upsample_*", "output_size", drawResampled},
+    {"upsample_*", "scales", drawNone},
+    {"upsample_*", "scales_h", drawNone},
+    {"upsample_*", "scales_w", drawNone},
     {"conv*", "stride", drawOfImages<kStride>},
     {"conv*", "padding", drawOfImages<kPadding>},
     {"conv*", "dilation", drawOfImages<kDilation>},

@@ -107,6 +107,21 @@ constexpr Rule kRules[] = {
     {"repeat_interleave.Tensor*", "n", kProbabilities | kNoGradForm},
     {"repeat_interleave.self_Tensor", "A 1", kProbabilities},
     {"repeat_interleave.self_int", "A"},
+    {"tile", "A"},
+    {"upsample_*1d", "ncx"},
+    {"upsample_*2d", "ncxy"},
+    // Counts, searches, medians, distinct elements.
+    {"bincount", "n n", kProbabilities | kNoGradForm},
+    {"searchsorted.Tensor*", "k A|nk nm", kSameDtypes | kNoGradForm},
+    {"searchsorted.Scalar*", "k", kNoGradForm},
+    {"bucketize.Tensor*", "A k", kSameDtypes | kNoGradForm},
+    {"bucketize.Scalar*", "k", kNoGradForm},
+    // Of equal elements libtorch names any.
+    {"*median.dim*", "A", kMetadataOnly},
+    {"*median*", "A"},
+    {"_unique2", "A", kNoGradForm},
+    {"unique_dim", "nk|nkm", kNoGradForm},
+    {"unique_consecutive", "A", kNoGradForm},
     // Shapes.
     {"heaviside", "% %", kSameDtypes},
     {"isclose", "% %", kSameDtypes},

@@ -98,6 +98,7 @@ constexpr Tolerance kTolerances[] = {
     {"smooth_l1_loss*", 8, 16, true, false},
     {"huber_loss*", 8, 16, true, false},
     {"binary_cross_entropy_with_logits", 32, 64, true, false, true},
+    {"upsample_*linear*", 16, 32, true, false, false, true, 1},
     {"group_norm", 32, 64, true, false, false, false, 1},
     {"cosine_similarity", 32, 64, true, false, false, true, 2},
     {"kl_div", 16, 32, true, false, false, true},

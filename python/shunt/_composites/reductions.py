@@ -1,7 +1,6 @@
-"""Reductions, medians and quantiles that are made of others."""
+"""Reductions and quantiles that are made of others."""
 
 import collections
-import math
 from shunt import _C
 from shunt._composites._common import cast_into, indices, into, method, ops, wrapped
 
@@ -16,8 +15,6 @@ def _named(name, *fields):
 
 
 aminmax_result = _named("aminmax", "min", "max")
-median_result = _named("median", "values", "indices")
-nanmedian_result = _named("nanmedian", "values", "indices")
 kthvalue_result = _named("kthvalue", "values", "indices")
 mode_result = _named("mode", "values", "indices")
 
@@ -72,17 +69,6 @@ def aminmax(input, *, dim=None, keepdim=False, out=None):
     return _pair(result, out)
 
 
-def _kth(input, places, dim, keepdim, make):
-    """The elements at places of the sorted rows, places being of the rows' shape or one int."""
-    values, order = ops.sort(input, stable=True, dim=dim)
-    if isinstance(places, int):
-        value, index = values.select(dim, places), order.select(dim, places)
-    else:
-        value, index = (x.take_along_dim(places.unsqueeze(dim), dim).squeeze(dim) for x in (values, order))
-    value, index = value.contiguous(), index.contiguous()
-    return make(value.unsqueeze(dim), index.unsqueeze(dim)) if keepdim else make(value, index)
-
-
 @method
 def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     """The k-th smallest element along a dimension, counted from 1, and its place: (values, indices)."""
@@ -94,43 +80,9 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(d))
     if input.dim() == 0:
         return _pair(kthvalue_result(input.clone(), indices(0)), out)
-    return _pair(_kth(input, k - 1, d, keepdim, kthvalue_result), out)
-
-
-def _median(input, dim, keepdim, out, make, skip_nan):
-    if dim is None:
-        if input.numel() == 0:
-            return input.new_full((), math.nan) if input.is_floating_point() else input.new_zeros(())
-        return _median(input.reshape((-1,)), 0, False, None, make, skip_nan)[0]
-    if input.dim() == 0:
-        return _pair(make(input.clone(), indices(0)), out)
-    d = wrapped(dim, input.dim())
-    size = input.size(d)
-    if size == 0:
-        raise IndexError(f"{make.__name__}(): Expected reduction dim {d} to have non-zero size.")
-    if not input.is_floating_point():
-        return _pair(_kth(input, (size - 1) // 2, d, keepdim, make), out)
-    nan = input.isnan()
-    if skip_nan:
-        counts = nan.logical_not().sum(d)
-        return _pair(_kth(input, ops.clamp_min((counts - 1).floor_divide(2), 0), d, keepdim, make), out)
-    # NaN is the median of a row that has one: the first, which sorting puts behind the numbers.
-    counts = nan.logical_not().sum(d)
-    places = ops.where(nan.any(d), counts, ops.full_like(counts, (size - 1) // 2))
-    return _pair(_kth(input, places, d, keepdim, make), out)
-
-
-@method
-def median(input, dim=None, keepdim=False, *, out=None):
-    """The lower median of all elements, or along a dimension with its places: (values, indices). NaN where there is
-    one."""
-    return _median(input, dim, keepdim, out, median_result, False)
-
-
-@method
-def nanmedian(input, dim=None, keepdim=False, *, out=None):
-    """The lower median of the elements that aren't NaN."""
-    return _median(input, dim, keepdim, out, nanmedian_result, True)
+    value, index = (x.select(d, k - 1).contiguous() for x in ops.sort(input, stable=True, dim=d))
+    result = kthvalue_result(value.unsqueeze(d), index.unsqueeze(d)) if keepdim else kthvalue_result(value, index)
+    return _pair(result, out)
 
 
 def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):

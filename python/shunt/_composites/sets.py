@@ -17,14 +17,6 @@ def _answers(values, inverse, counts, return_inverse, return_counts):
     return wanted[0] if len(wanted) == 1 else tuple(wanted)
 
 
-def _runs(differs, n):
-    """(whether an element begins a run, the number of its run) for whether each but the first differs from the one
-    before."""
-    first = ops.ones((min(n, 1),), dtype=_C.bool)
-    begins = ops.cat([first, differs], 0)
-    return begins, begins.cumsum(0) - 1
-
-
 def _sortable(x):
     return x.to(_C.uint8) if x.dtype is _C.bool else x
 
@@ -33,46 +25,15 @@ def distinct(flat):
     """(the distinct elements of a vector in order, where each comes first, which of them each element is)."""
     order = _sortable(flat).argsort(stable=True)
     ordered = flat[order]
-    begins, runs = _runs(ordered[1:] != ordered[:-1], flat.size(0))
+    first = ops.ones((min(flat.size(0), 1),), dtype=_C.bool)
+    begins = ops.cat([first, ordered[1:] != ordered[:-1]], 0)
+    runs = begins.cumsum(0) - 1
     return ordered[begins], order[begins], ops.empty_like(runs).scatter_(0, order, runs)
 
 
 def counted(inverse, count):
     """How often each of 0 ... count - 1 is among the elements of a vector of ints."""
     return ops.zeros((count,), dtype=_C.int64).scatter_add_(0, inverse, ops.ones_like(inverse))
-
-
-def _unique_elements(input, consecutive, return_inverse, return_counts):
-    flat = input.reshape((-1,))
-    if consecutive:
-        begins, inverse = _runs(flat[1:] != flat[:-1], flat.size(0))
-        values = flat[begins]
-    else:
-        values, _, inverse = distinct(flat)
-    counts = counted(inverse, values.size(0)) if return_counts else None
-    return _answers(values, inverse.reshape(input.shape), counts, return_inverse, return_counts)
-
-
-def _unique_slices(input, dim, consecutive, return_inverse, return_counts):
-    d = wrapped(dim, input.dim())
-    moved = input.movedim(d, 0)
-    n = moved.size(0)
-    if moved.numel() == 0 and n > 0:
-        raise RuntimeError(
-            f"There are 0 sized dimensions, and they aren't selected by `dim`={dim}, so unique cannot be applied"
-        )
-    rows = moved.reshape((n, -1)) if n else moved.reshape((0, 1))
-    order = ops.arange(n)
-    if not consecutive:
-        # By the last column first: each stable sort keeps the order of the ones before among equals.
-        for column in reversed(_sortable(rows).unbind(1)):
-            order = order[column[order].argsort(stable=True)]
-    ordered = rows[order]
-    begins, runs = _runs((ordered[1:] != ordered[:-1]).any(1), n)
-    values = moved[order[begins]].movedim(0, d)
-    inverse = ops.empty_like(runs).scatter_(0, order, runs)
-    counts = counted(runs, values.size(d)) if return_counts else None
-    return _answers(values, inverse, counts, return_inverse, return_counts)
 
 
 @method
@@ -86,16 +47,16 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
         return_counts: returns how often each value comes, too.
     """
     if dim is None:
-        return _unique_elements(input, False, return_inverse, return_counts)
-    return _unique_slices(input, dim, False, return_inverse, return_counts)
+        found = ops._unique2(input, sorted, return_inverse, return_counts)
+    else:
+        found = ops.unique_dim(input, dim, sorted, return_inverse, return_counts)
+    return _answers(*found, return_inverse, return_counts)
 
 
 @method
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The elements that differ from the one before; with `dim` the slices along it. As unique() otherwise."""
-    if dim is None:
-        return _unique_elements(input, True, return_inverse, return_counts)
-    return _unique_slices(input, dim, True, return_inverse, return_counts)
+    return _answers(*ops.unique_consecutive(input, return_inverse, return_counts, dim), return_inverse, return_counts)
 
 
 @method
@@ -175,9 +136,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     else:
         edges = bins
     count = edges.size(0) - 1
-    from shunt._composites.statistics import searchsorted
-
-    place = searchsorted(edges, x, right=True) - 1
+    place = ops.searchsorted(edges, x, right=True) - 1
     place = ops.where(x == edges[-1], count - 1, place)
     inside = (place >= 0) & (place < count) & (x == x)
     amounts = ops.ones_like(x) if weight is None else weight.reshape((-1,)).to(x.dtype)

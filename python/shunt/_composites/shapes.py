@@ -45,37 +45,6 @@ def atleast_3d(*tensors):
     )
 
 
-@method
-def tile(input, *dims):
-    """The tensor repeated `dims` times along its last dimensions. Shape (a, b) with dims (2, 3) to (2 * a, 3 * b)."""
-    dims = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], tuple | list) else dims
-    return input.repeat((1,) * (input.dim() - len(dims)) + tuple(dims))
-
-
-@method
-def swapaxes(input, axis0, axis1):
-    """transpose, by NumPy's name."""
-    return input.transpose(axis0, axis1)
-
-
-@method
-def swapaxes_(input, axis0, axis1):
-    """transpose_, by NumPy's name."""
-    return input.transpose_(axis0, axis1)
-
-
-@method
-def swapdims(input, dim0, dim1):
-    """transpose, by another name."""
-    return input.transpose(dim0, dim1)
-
-
-@method
-def swapdims_(input, dim0, dim1):
-    """transpose_, by another name."""
-    return input.transpose_(dim0, dim1)
-
-
 def adjoint(input):
     """The matrices of the last two dimensions transposed; of at least two dimensions, or none."""
     if input.dim() == 0:

@@ -59,6 +59,16 @@ void min(BatchedCall& call) {
   call.setResult(ops::amin::call(value, sampleDims(value), false));
 }
 
+void median(BatchedCall& call) {
+  if (call.tensor(0).numel() == 0) return loopSilently(call);  // of nothing it is NaN
+  call.setResult(std::get<0>(ops::median_dim::call(asRows(call), 1, false)));
+}
+
+void nanmedian(BatchedCall& call) {
+  if (call.tensor(0).numel() == 0) return loopSilently(call);
+  call.setResult(std::get<0>(ops::nanmedian_dim::call(asRows(call), 1, false)));
+}
+
 void norm(BatchedCall& call) {
   const Tensor value = withDims(call);
   const std::optional<Scalar> power = call.args[1].isNone() ? std::nullopt : std::optional(call.args[1].toScalar());

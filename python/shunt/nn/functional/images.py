@@ -157,6 +157,7 @@ def _scale(size, out, factor, align_corners):
     return 1.0 / factor if factor is not None and factor > 0 else size / out
 
 
+_OPERATORS = {"nearest": "upsample_nearest", "linear": "upsample_linear", "bilinear": "upsample_bilinear"}
 _MODES = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 
 
@@ -204,6 +205,9 @@ def interpolate(
         return (pooling.adaptive_avg_pool1d, pooling.adaptive_avg_pool2d, pooling.adaptive_avg_pool3d)[dims - 1](
             input, tuple(sizes)
         )
+    if dims < 3 and mode in _OPERATORS:
+        operator = getattr(ops, _OPERATORS[mode] + f"{dims}d")
+        return operator(input, sizes, *([] if mode == "nearest" else [align_corners]), *factors)
     # Bytes are weighted by whole numbers, and are bytes again after each dimension, the last one first.
     as_bytes = input.dtype is uint8 and mode in _MODES
     result = input.to(float32) if as_bytes else input
@@ -214,6 +218,8 @@ def interpolate(
                 f"Input and output sizes should be greater than 0, but got input (size {n}), output (size {out})"
             )
         scale = _scale(n, out, factor, align_corners)
+        if mode == "trilinear" and out == n:
+            scale = 1.0  # as in PyTorch, whatever the factor
         if mode.startswith("nearest"):
             half = 0.5 if mode == "nearest-exact" else 0.0
             result = result.index_select(d + 2, tensor([min(int((i + half) * scale), n - 1) for i in range(out)]))
