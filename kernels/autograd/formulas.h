@@ -107,6 +107,18 @@ Tensor mv_self_backward(const Tensor& grad, const Tensor& vec);
 Tensor mv_vec_backward(const Tensor& grad, const Tensor& self);
 /// grad * other for a 0-dim grad.
 Tensor dot_backward(const Tensor& grad, const Tensor& other);
+/// The cofactors, also where A is singular. `det` is the result.
+Tensor linalg_det_backward(const Tensor& grad, const Tensor& det, const Tensor& A);
+/// `grad` is logabsdet's, and may be undefined.
+Tensor linalg_slogdet_backward(const Tensor& grad, const Tensor& A);
+/// The same for both triangles, though one is read: the matrix is meant to stay symmetric.
+Tensor linalg_cholesky_backward(const Tensor& grad, bool upper, const Tensor& factor);
+Tensor linalg_inv_backward(const Tensor& grad, const Tensor& inverse);
+std::tuple<Tensor, Tensor> linalg_solve_backward(const Tensor& grad, const Tensor& result, const Tensor& A,
+                                                 IntArrayRef B_sizes, bool left, std::array<bool, 2> wanted);
+std::tuple<Tensor, Tensor> linalg_solve_triangular_backward(const Tensor& grad, const Tensor& A, const Tensor& result,
+                                                            bool upper, bool left, bool unitriangular,
+                                                            std::array<bool, 2> wanted);
 
 // ---- shapes (shape_formulas.cpp) ----------------------------------------------------------------------------------
 Tensor permute_backward(const Tensor& grad, IntArrayRef dims);

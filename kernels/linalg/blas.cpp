@@ -20,6 +20,7 @@ constexpr const char* kVariable = "OPENBLAS_CORETYPE";
 /// What a run of the loader found; the table is complete where `error` is empty.
 struct Loaded {
   BlasFunctions functions{};
+  void* library = nullptr;
   std::string error;
 };
 
@@ -75,6 +76,7 @@ Loaded load() {
     loaded.error = reason != nullptr ? reason : "not found";
     return loaded;
   }
+  loaded.library = library;
   BlasFunctions& f = loaded.functions;
   find(library, "cblas_sgemm", f.sgemm, loaded);
   find(library, "cblas_dgemm", f.dgemm, loaded);
@@ -118,6 +120,14 @@ const BlasFunctions& firstUseOfBlas() {
   });
   blas_in_use.store(&loaded.functions, std::memory_order_release);
   return loaded.functions;
+}
+
+void* symbolOfBlas(const char* name) {
+  serialBlas();  // throws without a library
+  void* symbol = dlsym(loadedBlas().library, name);
+  SHUNT_CHECK(symbol != nullptr, "factors of matrices need an OpenBLAS with LAPACK, but ", kSoname, " has no function ",
+              name, ". On Debian: apt-get install libopenblas0-pthread");
+  return symbol;
 }
 
 BlasKernels kernelsOfBlas() { return loadedBlas().functions.kernels; }

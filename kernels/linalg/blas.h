@@ -56,6 +56,9 @@ inline const BlasFunctions& serialBlas() {
   return blas;
 }
 
+/// A function of the same library by its name, LAPACK's among them (lapack.h). Throws where there is none.
+SHUNT_COLD void* symbolOfBlas(const char* name);
+
 /// kOther without an OpenBLAS.
 SHUNT_API BlasKernels kernelsOfBlas();
 

@@ -3,7 +3,7 @@
 import math
 
 from shunt import _C
-from shunt._composites._common import broadcast_shapes, cast_into, into, ops
+from shunt._composites._common import cast_into, into, ops
 
 
 def cross(input, other, *, dim=-1, out=None):
@@ -61,35 +61,24 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
     return into(out, (ops.amax if ord > 0 else ops.amin)(sums, other, keepdim))
 
 
+class LinAlgError(RuntimeError):
+    """A matrix that has no such factor, or whose equations have no solution."""
+
+
 def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
-    """(L, info) with L @ L.mT = A, for positive definite matrices, of which the lower triangles are read. info,
-    int32, is 0, or the order of the first leading minor that isn't positive; L is of no use then.
+    """(L, info) with L @ L.mT = A, for positive definite matrices, of which the lower triangles are read, with `upper`
+    the upper ones. info, int32, is 0, or the order of the first leading minor that isn't positive; L is of no use then.
 
     Args:
         upper: whether L.mT is returned instead.
         check_errors: LinAlgError instead of info.
     """
-    from shunt import _linear_solvers as solvers
-
-    solvers.check_square("linalg.cholesky", A)
-    L, info = solvers.cholesky_steps(A.mT if upper else A)
-    if check_errors and not A.is_meta and bool((info != 0).any()):
-        bad = info.reshape((-1,)).tolist()
-        batch = next(i for i, order in enumerate(bad) if order)
-        place = f"(Batch element {batch}): " if A.dim() > 2 else ""
-        raise solvers.LinAlgError(
-            f"linalg.cholesky: {place}The factorization could not be completed because the input is not "
-            f"positive-definite (the leading minor of order {bad[batch]} is not positive-definite)."
-        )
-    L = L.mT if upper else L
-    if out is None:
-        return solvers.cholesky_result(L, info)
-    return solvers.cholesky_result(into(out[0], L), into(out[1], info))
+    return ops.linalg_cholesky_ex(A, upper=upper, check_errors=check_errors, out=out)
 
 
 def cholesky(A, *, upper=False, out=None):
     """L with L @ L.mT = A. Shape (..., n, n); LinAlgError for a matrix that isn't positive definite."""
-    return into(out, cholesky_ex(A, upper=upper, check_errors=True).L)
+    return ops.linalg_cholesky(A, upper=upper, out=out)
 
 
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
@@ -100,20 +89,18 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
         left: False solves X @ A = B.
         unitriangular: takes A's diagonal to be ones.
     """
-    from shunt import _linear_solvers as solvers
+    return ops.linalg_solve_triangular(A, B, upper=upper, left=left, unitriangular=unitriangular, out=out)
 
-    solvers.check_square("linalg.solve_triangular", A)
-    if not left:
-        A, B, upper = A.mT, B.mT, not upper
-    if B.dim() < 2 or B.shape[-2] != A.shape[-1]:
-        raise RuntimeError(
-            f"linalg.solve_triangular: Incompatible shapes of A and B for the equation AX = B: {tuple(A.shape)} and "
-            f"{tuple(B.shape)}"
-        )
-    batch = broadcast_shapes(A.shape[:-2], B.shape[:-2])
-    A, B = A.expand((*batch, *A.shape[-2:])), B.expand((*batch, *B.shape[-2:]))
-    result = (solvers.upper_solved if upper else solvers.lower_solved)(A, B, unitriangular)
-    return into(out, result if left else result.mT)
+
+def solve_ex(A, B, *, left=True, check_errors=False, out=None):
+    """(result, info): solve() without an error for singular matrices, of whose result nothing is of use. info, int32,
+    is 0, or the place, from 1, of the first pivot that is 0.
+
+    Args:
+        left: False solves X @ A = B.
+        check_errors: LinAlgError instead of info.
+    """
+    return ops.linalg_solve_ex(A, B, left=left, check_errors=check_errors, out=out)
 
 
 def solve(A, B, *, left=True, out=None):
@@ -123,65 +110,32 @@ def solve(A, B, *, left=True, out=None):
     Args:
         left: False solves X @ A = B.
     """
-    from shunt import _linear_solvers as solvers
+    return ops.linalg_solve(A, B, left=left, out=out)
 
-    solvers.check_square("linalg.solve", A)
-    vectors = B.dim() == 1 or (A.dim() - 1 == B.dim() and B.shape == A.shape[:-1])
-    right = B.unsqueeze(-1) if vectors else B
-    if vectors and not left:
-        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False.")
-    if not left:
-        A, right = A.mT, right.mT
-    if right.shape[-2] != A.shape[-1]:
-        raise RuntimeError(
-            f"linalg.solve: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B: "
-            f"{tuple(A.shape)} and {tuple(B.shape)}"
-        )
-    batch = broadcast_shapes(A.shape[:-2], right.shape[:-2])
-    result = solvers.solved(
-        "linalg.solve", A.expand((*batch, *A.shape[-2:])), right.expand((*batch, *right.shape[-2:]))
-    )
-    result = result.squeeze(-1) if vectors else result if left else result.mT
-    return into(out, result) if B.dim() == 1 else solvers.by_columns(result, out)
+
+def inv_ex(A, *, check_errors=False, out=None):
+    """(inverse, info): inv() without an error for singular matrices, of whose inverse nothing is of use. info, int32,
+    is 0, or the place, from 1, of the first pivot that is 0.
+
+    Args:
+        check_errors: LinAlgError instead of info.
+    """
+    return ops.linalg_inv_ex(A, check_errors=check_errors, out=out)
 
 
 def inv(A, *, out=None):
     """The inverses of matrices. LinAlgError for a singular one."""
-    from shunt import _linear_solvers as solvers
-
-    solvers.check_square("linalg.inv", A)
-    identity = ops.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape)
-    return solvers.by_columns(solvers.solved("linalg.inv", A, identity), out)
+    return ops.linalg_inv(A, out=out)
 
 
 def slogdet(A, *, out=None):
     """(sign, logabsdet) of the determinants of matrices."""
-    from shunt import _linear_solvers as solvers
-
-    solvers.check_square("linalg.slogdet", A)
-    U, _, sign = solvers.eliminated(A, A[..., :0])
-    diagonal = solvers.diagonal_of(U)
-    sign, logs = sign * diagonal.sign().prod(-1), diagonal.abs().log().sum(-1)
-    if out is None:
-        return solvers.slogdet_result(sign, logs)
-    return solvers.slogdet_result(into(out[0], sign), into(out[1], logs))
+    return ops.linalg_slogdet(A, out=out)
 
 
 def det(A, *, out=None):
     """The determinants of matrices."""
-    from shunt import _linear_solvers as solvers
-
-    solvers.check_square("linalg.det", A)
-    U, _, sign = solvers.eliminated(A, A[..., :0], True)
-    return into(out, sign * solvers.diagonal_of(U).prod(-1))
-
-
-def __getattr__(name):
-    if name == "LinAlgError":
-        from shunt._linear_solvers import LinAlgError
-
-        return LinAlgError
-    raise AttributeError(f"module 'shunt.linalg' has no attribute '{name}'")
+    return ops.linalg_det(A, out=out)
 
 
 def _out_of_range(dim, ndim):

@@ -1,4 +1,4 @@
-// Gradcheck's cases of matrix products, layers and losses.
+// Gradcheck's cases of matrix products, factors and solutions, layers and losses.
 #include "tests/autograd/gradcheck_cases.h"
 
 namespace shunt::test {
@@ -36,6 +36,52 @@ void addProducts(Cases& c) {
   c.push_back(
       of("diagonal", {{3, 3}, {3, 3}}, [](const variable_list& x) { return einsum("ii,ji->j", {x[0], x[1]}); }));
   c.push_back(of("mv", {{2, 3}, {3}}, [](const variable_list& x) { return x[0].mv(x[1]); }));
+}
+
+/// A matrix, or a batch of them, well away from singular ones.
+Tensor regular(const Tensor& x) { return x.add(eye(x.size(-1), kDouble).mul(5)); }
+
+void addFactors(Cases& c) {
+  for (const auto& sizes : {std::vector<int64_t>{3, 3}, std::vector<int64_t>{2, 2, 2}}) {
+    c.push_back(of("_linalg_det", {sizes}, [](const variable_list& x) { return linalg_det(regular(x[0])); }));
+    c.push_back(of("_linalg_slogdet", {sizes},
+                   [](const variable_list& x) { return std::get<1>(linalg_slogdet(regular(x[0]))); }));
+    c.push_back(of("linalg_inv_ex", {sizes}, [](const variable_list& x) { return linalg_inv(regular(x[0])); }));
+    for (const bool upper : {false, true})
+      c.push_back(of("linalg_cholesky_ex", {sizes}, [=](const variable_list& x) {
+        const Tensor a = regular(x[0]);
+        return linalg_cholesky(a.matmul(a.transpose(-2, -1)), upper);
+      }));
+  }
+  // At singular matrices of rank 2 and 1: the cofactors are polynomials there, too. Those of rank 1 have second
+  // derivatives that the formula doesn't see.
+  for (const bool second : {true, false}) {
+    c.push_back(of("_linalg_det", {{3, 3}}, [=](const variable_list& x) {
+      const Tensor at = tensorOf({1, 0, 0, 0, second ? 1.0 : 0.0, 0, 0, 0, 0}).to(kDouble).view({3, 3});
+      return linalg_det(at.add(x[0].sub(spread({3, 3}))));
+    }));
+    c.back().second = second;
+  }
+}
+
+void addSolutions(Cases& c) {
+  c.push_back(
+      of("_linalg_solve_ex", {{3, 3}, {3}}, [](const variable_list& x) { return linalg_solve(regular(x[0]), x[1]); }));
+  c.push_back(of("_linalg_solve_ex", {{2, 3, 3}, {2, 3}},
+                 [](const variable_list& x) { return linalg_solve(regular(x[0]), x[1]); }));
+  c.push_back(of("_linalg_solve_ex", {{2, 1, 2, 2}, {3, 2, 2}},
+                 [](const variable_list& x) { return linalg_solve(regular(x[0]), x[1]); }));
+  c.push_back(of("_linalg_solve_ex", {{3, 3}, {2, 3}},
+                 [](const variable_list& x) { return linalg_solve(regular(x[0]), x[1], false); }));
+  for (const bool upper : {false, true})
+    for (const bool unit : {false, true}) {
+      c.push_back(of("linalg_solve_triangular", {{3, 3}, {3, 2}}, [=](const variable_list& x) {
+        return linalg_solve_triangular(regular(x[0]), x[1], upper, true, unit);
+      }));
+      c.push_back(of("linalg_solve_triangular", {{2, 2}, {2, 1, 2}}, [=](const variable_list& x) {
+        return linalg_solve_triangular(regular(x[0]), x[1], upper, false, unit);
+      }));
+    }
 }
 
 void addSoftmax(Cases& c) {
@@ -145,6 +191,8 @@ void addLosses(Cases& c) {
 Cases linalgAndLossCases() {
   Cases c;
   addProducts(c);
+  addFactors(c);
+  addSolutions(c);
   addSoftmax(c);
   addLayerNorm(c);
   addLosses(c);

@@ -25,6 +25,12 @@ constexpr Rule kRules[] = {
     {"outer", "n m"},
     {"matmul", "k k|nk k|k km|nk km|*nk km|*nk ^km|nk *km|k *km|*nk k", kAccumulates | kSameDtypes},
     {"linear", "nk mk m|*k mk m|k mk m|nk k D", kAccumulates | kSameDtypes},
+    // Factors of matrices. Values depend on the LAPACK, by as much as the matrix' condition; info and infinities, too.
+    {"*linalg_*det", "nn|bnn", kMetadataOnly | kSameDtypes},
+    {"linalg_cholesky*", "nn|bnn", kMetadataOnly | kSameDtypes},
+    {"linalg_inv*", "nn|bnn", kMetadataOnly | kSameDtypes},
+    {"linalg_solve_triangular", "nn nn|nn nk|bnn bnk|nn bnk", kMetadataOnly | kSameDtypes},
+    {"*linalg_solve*", "nn n|nn nn|nn nk|bnn bn|bnn bnk|nn bnk", kMetadataOnly | kSameDtypes},
     // Reductions.
     {"sum*", "A", kAccumulates},
     {"mean*", "A", kAccumulates},

@@ -105,6 +105,68 @@ def test_results_of_matrices_without_a_factor():
     assert issubclass(shunt.linalg.LinAlgError, RuntimeError)
 
 
+def test_info_in_place_of_errors():
+    matrices = np.stack([np.eye(2), np.ones((2, 2))])
+    for module in (shunt, torch):
+        a = module.from_numpy(matrices.copy())
+        for result in (module.linalg.inv_ex(a), module.linalg.solve_ex(a, a)):
+            assert result.info.tolist() == [0, 2] and result.info.dtype is module.int32
+            assert result[0][0].tolist() == matrices[0].tolist()
+        for function in (module.linalg.inv_ex, lambda a, **more: module.linalg.solve_ex(a, a, **more)):
+            with pytest.raises(module.linalg.LinAlgError, match="Batch element 1"):
+                function(a, check_errors=True)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (2, 3, 3)])
+def test_float32_strides_and_layouts(shape):
+    """Results lie in memory as PyTorch's do; operands may lie in any way."""
+    array = (GENERATOR.standard_normal(shape) + 4 * np.eye(shape[-1])).astype(np.float32)
+    right = GENERATOR.standard_normal(shape).astype(np.float32)
+    pairs = (1,) * len(shape) + (2,)
+    for turn in (lambda t: t, lambda t: t.mT, lambda t: t.unsqueeze(-1).repeat(pairs)[..., 0]):
+        for function in (
+            lambda L, a, b: L.inv(a),
+            lambda L, a, b: L.cholesky(a @ a.mT),
+            lambda L, a, b: L.solve(a, b),
+            lambda L, a, b: L.solve(a, b, left=False),
+            lambda L, a, b: L.solve_triangular(a, b, upper=True),
+            lambda L, a, b: L.solve_triangular(a, b, upper=False, left=False),
+        ):
+            ours, theirs = (
+                function(m.linalg, *(turn(m.from_numpy(given)) for given in (array, right))) for m in (shunt, torch)
+            )
+            np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=2e-4, atol=2e-5)
+            assert ours.stride() == theirs.stride()
+
+
+def test_out():
+    a = shunt.from_numpy(positive_definite((3, 3)))
+    b = shunt.ones(3, 2, dtype=shunt.float64)
+    for function, given in (("inv", (a,)), ("det", (a,)), ("cholesky", (a,)), ("solve", (a, b))):
+        out = shunt.empty(0, dtype=shunt.float64)
+        assert getattr(shunt.linalg, function)(*given, out=out) is out
+        assert out.tolist() == getattr(shunt.linalg, function)(*given).tolist()
+
+
+def test_second_derivatives():
+    a, b = positive_definite((3, 3)), GENERATOR.standard_normal((3, 2))
+    for function in (
+        lambda L, a, b: L.det(a),
+        lambda L, a, b: L.slogdet(a)[1],
+        lambda L, a, b: L.inv(a),
+        lambda L, a, b: L.cholesky(a),
+        lambda L, a, b: L.solve(a, b),
+        lambda L, a, b: L.solve_triangular(a, b, upper=True),
+    ):
+        seconds = []
+        for module in (shunt, torch):
+            x, y = (module.from_numpy(t.copy()).requires_grad_() for t in (a, b))
+            (first,) = module.autograd.grad((function(module.linalg, x, y) ** 2).sum(), x, create_graph=True)
+            (second,) = module.autograd.grad((first**2).sum(), x)
+            seconds.append(second.numpy())
+        np.testing.assert_allclose(*seconds, rtol=1e-7, atol=1e-7 * np.abs(seconds[1]).max())
+
+
 @pytest.mark.parametrize(
     "matrix",
     [
@@ -135,3 +197,30 @@ def test_vmap_goes_through():
         assert shunt.allclose(
             ours[0] if isinstance(ours, tuple) else ours, expected[0] if isinstance(expected, tuple) else expected
         )
+
+
+def test_vmap_of_solutions():
+    """Batches before the dimensions that a sample's operands have, whichever of them has a batch."""
+    from shunt.func import vmap
+
+    a = shunt.from_numpy(positive_definite((4, 3, 3)))
+    many = shunt.from_numpy(positive_definite((4, 2, 3, 3)))
+    b = shunt.from_numpy(GENERATOR.standard_normal((4, 3)))
+    B = shunt.from_numpy(GENERATOR.standard_normal((4, 3, 2)))
+    solve = shunt.linalg.solve
+
+    def triangular(x, y):
+        return shunt.linalg.solve_triangular(x, y, upper=True)
+
+    for function, x, y in ((solve, a, b), (solve, a, B), (solve, many, b), (solve, many, B), (triangular, many, B)):
+        for dims in ((0, 0), (0, None), (None, 0)):
+            x1, y1 = (t if d == 0 else t[0] for t, d in zip((x, y), dims))
+            rows = [function(*(t[i] if d == 0 else t for t, d in zip((x1, y1), dims))) for i in range(4)]
+            assert shunt.allclose(vmap(function, dims)(x1, y1), shunt.stack(rows))
+    assert vmap(shunt.linalg.solve_ex, (None, 0))(a[0], B).info.shape == (4,)
+
+
+def test_fake_and_meta_shapes():
+    a, b = shunt.empty(2, 3, 3, device="meta"), shunt.empty(2, 3, 4, device="meta")
+    assert shunt.linalg.solve(a, b).shape == (2, 3, 4) and shunt.linalg.inv(a).stride() == (9, 1, 3)
+    assert shunt.linalg.det(a).shape == (2,) and shunt.linalg.cholesky(a).is_meta

@@ -242,13 +242,7 @@ def cholesky_solve(input, L, upper=False, *, out=None):
 
     lower = L.mT if upper else L
     result = solve_triangular(lower.mT, solve_triangular(lower, input, upper=False), upper=True)
-    return _by_columns(result) if out is None else cast_into(out, result)
-
-
-def _by_columns(result):
-    from shunt._linear_solvers import by_columns
-
-    return by_columns(result, None)
+    return cast_into(out, result)
 
 
 @method

@@ -36,6 +36,15 @@ void setNotImplemented(const NotImplementedError& e) {
   PyErr_SetString(PyExc_NotImplementedError, message.c_str());
 }
 
+/// shunt.linalg.LinAlgError, a class of the package's; RuntimeError, which it derives from, where the package can't be
+/// imported any more.
+void setLinAlgError(const LinAlgError& e) {
+  const Ref module = Ref::steal(PyImport_ImportModule("shunt.linalg"));
+  const Ref type = Ref::steal(module ? PyObject_GetAttrString(module.get(), "LinAlgError") : nullptr);
+  if (!type) PyErr_Clear();
+  setError(type ? type.get() : PyExc_RuntimeError, e);
+}
+
 }  // namespace
 
 void setErrorFromCurrentException() noexcept {
@@ -51,6 +60,8 @@ void setErrorFromCurrentException() noexcept {
     setError(PyExc_TypeError, e);
   } catch (const ValueError& e) {
     setError(PyExc_ValueError, e);
+  } catch (const LinAlgError& e) {
+    setLinAlgError(e);
   } catch (const abi::__forced_unwind&) {
     waitForEnd();  // Note [Threads at the end]
   } catch (const std::bad_alloc&) {
