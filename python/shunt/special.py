@@ -4,6 +4,7 @@ import math
 
 from shunt import _C
 from shunt._composites._common import cast_into, floating, ops
+from shunt._inverses import erfinv
 
 digamma, erf, erfc, exp2, expit, expm1, gammaln, log1p, log_softmax, logit, logsumexp, polygamma, psi, round, sinc = (
     ops.digamma,
@@ -29,6 +30,7 @@ __all__ = [
     "entr",
     "erf",
     "erfc",
+    "erfinv",
     "exp2",
     "expit",
     "expm1",

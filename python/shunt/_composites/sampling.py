@@ -73,8 +73,6 @@ def _few_poisson(rate, generator):
 
 def _many_poisson(rate, generator):
     """Transformed rejection with squeeze (Hörmann 1993)."""
-    from shunt._composites._gamma import gammaln
-
     root = rate.sqrt()
     b = 0.931 + 2.53 * root
     a = -0.059 + 0.02483 * b
@@ -87,7 +85,7 @@ def _many_poisson(rate, generator):
         k = ((2 * a / us + b) * u + rate + 0.43).floor()
         quick = (us >= 0.07) & (v <= v_r)
         possible = (k >= 0) & ~((us < 0.013) & (v > us))
-        density = k * rate.log() - rate - gammaln(k.clamp(min=0) + 1)
+        density = k * rate.log() - rate - ops.lgamma(k.clamp(min=0) + 1)
         accepted = quick | (possible & (v.log() + inverse_alpha.log() - (a / (us * us) + b).log() <= density))
         result = ops.where(left & accepted, k, result)
         left = left & ~accepted
@@ -124,13 +122,11 @@ def _few_binomial(count, prob, generator):
 
 def _stirling_rest(k):
     """log(k!) less (k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2, for whole numbers."""
-    from shunt._composites._gamma import gammaln
-
     x = k + 1
     square = 1 / (x * x)
     series = (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / x
     near = x.clamp(max=_FEW)
-    exact = gammaln(near) - ((near - 0.5) * near.log() - near + 0.5 * math.log(2 * math.pi))
+    exact = ops.lgamma(near) - ((near - 0.5) * near.log() - near + 0.5 * math.log(2 * math.pi))
     return ops.where(x > _FEW, series, exact)
 
 

@@ -6,7 +6,6 @@ from shunt.distributions import constraints
 from shunt.distributions._with_logits import WithLogits, check_one
 from shunt.distributions.distribution import Distribution
 from shunt.distributions.utils import broadcast_all
-from shunt._composites._gamma import gammaln
 
 __all__ = ["Binomial"]
 
@@ -56,7 +55,7 @@ class Binomial(WithLogits, Distribution):
     def log_prob(self, value):
         self._checked(value)
         n, logits = self.total_count, self.logits
-        choices = gammaln(n + 1) - gammaln(value + 1) - gammaln(n - value + 1)
+        choices = ops.lgamma(n + 1) - ops.lgamma(value + 1) - ops.lgamma(n - value + 1)
         # n * log(1 + exp(logits)), for logits of any size.
         normalizer = n * (logits.clamp(min=0) + ops.log1p(ops.exp(-logits.abs())))
         return choices + value * logits - normalizer

@@ -10,20 +10,6 @@ from shunt.distributions.utils import batch_shape_of, broadcast_all
 __all__ = ["Cauchy"]
 
 
-def _atan(x):
-    """The angle whose tangent is x: Newton's steps for sin(y) - x * cos(y) = 0, as in shunt._inverses."""
-
-    def step(y, x):
-        return y - (y.sin() - x * y.cos()) / (y.cos() + x * y.sin())
-
-    at = x.detach()
-    small = at.abs() <= 1
-    part = ops.where(small, at, at.reciprocal())
-    part = part / (1 + 0.28 * part * part)
-    y = ops.where(small, part, at.sign() * (math.pi / 2) - part)
-    return step(step(step(step(y, at), at), x), x)
-
-
 class Cauchy(Distribution):
     """The Cauchy distribution of median `loc`, with half of all values within `scale` of it."""
 
@@ -60,7 +46,7 @@ class Cauchy(Distribution):
 
     def cdf(self, value):
         self._checked(value)
-        return _atan((value - self.loc) / self.scale) / math.pi + 0.5
+        return ops.atan((value - self.loc) / self.scale) / math.pi + 0.5
 
     def icdf(self, value):
         return (math.pi * (value - 0.5)).tan() * self.scale + self.loc

@@ -24,7 +24,6 @@ from shunt.distributions.transformed_distribution import TransformedDistribution
 from shunt.distributions.uniform import Uniform
 from shunt.distributions.utils import sum_rightmost
 from shunt.nn.functional import softplus
-from shunt._composites._gamma import gammaln
 
 __all__ = ["kl_divergence", "register_kl"]
 
@@ -142,7 +141,7 @@ def _geometric_geometric(p, q):
 def _gumbel_gumbel(p, q):
     ratio = p.scale / q.scale
     p_loc, q_loc = p.loc / q.scale, q.loc / q.scale
-    gamma = ops.exp(q_loc - p_loc + gammaln(1 + ratio))
+    gamma = ops.exp(q_loc - p_loc + ops.lgamma(1 + ratio))
     return -ratio.log() - q_loc + p_loc + ratio * _EULER + gamma - (1 + _EULER)
 
 

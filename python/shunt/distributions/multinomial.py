@@ -5,7 +5,6 @@ from shunt.distributions import constraints
 from shunt.distributions.categorical import Categorical
 from shunt.distributions.distribution import Distribution
 from shunt.distributions.utils import broadcast_all
-from shunt._composites._gamma import gammaln
 
 __all__ = ["Multinomial"]
 
@@ -63,7 +62,7 @@ class Multinomial(Distribution):
         logits, value = broadcast_all(self.logits, value)
         # A count of 0 adds nothing, whatever its logarithm.
         logits = logits.masked_fill((value == 0) & (logits == -float("inf")), 0)
-        return gammaln(value.sum(-1) + 1) - gammaln(value + 1).sum(-1) + (logits * value).sum(-1)
+        return ops.lgamma(value.sum(-1) + 1) - ops.lgamma(value + 1).sum(-1) + (logits * value).sum(-1)
 
     def entropy(self):
         from shunt.distributions.binomial import Binomial
@@ -72,5 +71,5 @@ class Multinomial(Distribution):
         counts = Binomial(self.total_count, probs=self.probs)
         support = counts.enumerate_support(expand=False)[1:]
         weights = counts.log_prob(support).exp()
-        weighted = (weights * gammaln(support + 1)).sum((0, -1))
-        return n * self._categorical.entropy() - gammaln(n + 1) + weighted
+        weighted = (weights * ops.lgamma(support + 1)).sum((0, -1))
+        return n * self._categorical.entropy() - ops.lgamma(n + 1) + weighted

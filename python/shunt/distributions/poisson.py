@@ -5,7 +5,6 @@ from shunt._composites.sampling import poisson
 from shunt.distributions import constraints
 from shunt.distributions.exp_family import ExponentialFamily
 from shunt.distributions.utils import batch_shape_of, broadcast_all
-from shunt._composites._gamma import gammaln
 
 __all__ = ["Poisson"]
 
@@ -41,7 +40,7 @@ class Poisson(ExponentialFamily):
     def log_prob(self, value):
         self._checked(value)
         rate, value = broadcast_all(self.rate, value)
-        return value.xlogy(rate) - rate - gammaln(value + 1)
+        return value.xlogy(rate) - rate - ops.lgamma(value + 1)
 
     @property
     def _natural_params(self):

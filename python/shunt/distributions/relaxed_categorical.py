@@ -7,7 +7,6 @@ from shunt.distributions.distribution import Distribution
 from shunt.distributions.transformed_distribution import TransformedDistribution
 from shunt.distributions.transforms import ExpTransform
 from shunt.distributions.utils import broadcast_all, clamp_probs
-from shunt._composites._gamma import gammaln
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
@@ -51,7 +50,7 @@ class ExpRelaxedCategorical(Distribution):
         count = self._categorical._num_events
         logits, value = broadcast_all(self.logits, value)
         temperature = broadcast_all(self.temperature, logits[..., 0])[0]
-        log_scale = gammaln(ops.full_like(temperature, float(count))) + temperature.log() * (count - 1)
+        log_scale = ops.lgamma(ops.full_like(temperature, float(count))) + temperature.log() * (count - 1)
         score = logits - value * self.temperature
         score = (score - score.logsumexp(-1, keepdim=True)).sum(-1)
         return score + log_scale

@@ -6,7 +6,6 @@ from shunt.distributions.exponential import Exponential
 from shunt.distributions.transformed_distribution import TransformedDistribution
 from shunt.distributions.transforms import AffineTransform, PowerTransform
 from shunt.distributions.utils import broadcast_all
-from shunt._composites._gamma import gammaln
 
 __all__ = ["Weibull"]
 
@@ -34,7 +33,7 @@ class Weibull(TransformedDistribution):
 
     @property
     def mean(self):
-        return self.scale * ops.exp(gammaln(1 + self.concentration_reciprocal))
+        return self.scale * ops.exp(ops.lgamma(1 + self.concentration_reciprocal))
 
     @property
     def mode(self):
@@ -44,7 +43,7 @@ class Weibull(TransformedDistribution):
     @property
     def variance(self):
         inverse = self.concentration_reciprocal
-        return self.scale.pow(2) * (ops.exp(gammaln(1 + 2 * inverse)) - ops.exp(2 * gammaln(1 + inverse)))
+        return self.scale.pow(2) * (ops.exp(ops.lgamma(1 + 2 * inverse)) - ops.exp(2 * ops.lgamma(1 + inverse)))
 
     def entropy(self):
         inverse = self.concentration_reciprocal
