@@ -48,6 +48,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
         return _C.tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
+    if device is None and not isinstance(obj, _C.TensorBase):
+        device = _C.get_default_device()
     result = tensor.to(device=device, dtype=dtype)
     if result is not tensor and copy is False:
         raise ValueError(f"can't alias tensor with dtype {tensor.dtype} on {tensor.device} into dtype {result.dtype} "

@@ -38,7 +38,7 @@ def _empty(sizes, dtype, device):
 
 
 def _new(dtype, args, kwargs):
-    device = kwargs.pop("device", None)
+    device = kwargs.pop("device", None) or "cpu"  # of old, so not the default one
     if kwargs:
         raise TypeError(f"new() received an invalid combination of arguments - got ({_described(args, kwargs)}), but "
                         "expected (*, device=None), (Tensor other), (tuple of ints size, *, device=None) or "

@@ -31,7 +31,7 @@ def _rebuild_as_class(cls, tensor):
 
 def _rebuild_generator(device, state):
     generator = _C.Generator(device)
-    return generator.set_state(_C.tensor(list(state), dtype=_C.uint8))
+    return generator.set_state(_C.tensor(list(state), dtype=_C.uint8, device="cpu"))
 
 
 def _reduce_generator(generator):

@@ -94,7 +94,7 @@ class Tensor(_C.TensorBase):
         # What a function of NumPy's made of tensors.
         import numpy
         shares = isinstance(array, numpy.ndarray) and array.flags.writeable
-        return _C.from_numpy(array) if shares else _C.tensor(array)
+        return _C.from_numpy(array) if shares else _C.tensor(array, device="cpu")
 
     def __dlpack__(self, *, stream=-1, max_version=None, dl_device=None, copy=None):
         """A capsule with the tensor's memory, for from_dlpack() of another library.

@@ -169,7 +169,7 @@ def matrix_power(A, n, *, out=None):
     if n < 0:
         A, n = inv(A), -n
     if n == 0:
-        identity = ops.eye(A.size(-1), dtype=A.dtype).expand(A.shape)
+        identity = ops.eye(A.size(-1), dtype=A.dtype, device=A.device).expand(A.shape)
         return cast_into(out, identity.contiguous())
     result, square = None, A
     while n:

@@ -77,4 +77,4 @@ def _like(number, *operands):
     tensors = [t for t in operands if isinstance(t, _C.TensorBase)]
     if not tensors:
         raise TypeError("xlog1py(): argument 'input' must be Tensor, not " + type(number).__name__)
-    return ops.scalar_tensor(number, dtype=floating(tensors[0]).dtype)
+    return ops.scalar_tensor(number, dtype=floating(tensors[0]).dtype, device=tensors[0].device)

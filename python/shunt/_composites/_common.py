@@ -100,8 +100,6 @@ def floating(x):
     return x if x.is_floating_point() else x.to(ops.scalar_tensor(0.0).dtype)
 
 
-def indices(values):
-    """A tensor of int64."""
-    from shunt import tensor
-
-    return tensor(values, dtype=_C.int64)
+def indices(values, like):
+    """A tensor of int64 on the device of another."""
+    return _C.tensor(values, dtype=_C.int64, device=like.device)

@@ -43,7 +43,7 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
             raise RuntimeError(f"addr: Expected 1-D argument vec{k}, but got {v.dim()}-D")
     _check_numbers("addr", input, beta, alpha)
     if input.dtype is _C.bool and vec1.dtype is _C.bool:
-        product = ops.outer(vec1, vec2) if alpha else ops.zeros((vec1.numel(), vec2.numel()), dtype=_C.bool)
+        product = ops.outer(vec1, vec2) if alpha else vec1.new_zeros((vec1.numel(), vec2.numel()))
         return cast_into(out, product | input if beta else product)
     return cast_into(out, _added(input, ops.outer(vec1, vec2), beta, alpha))
 

@@ -172,7 +172,7 @@ def _moments(name, with_mean):
         for d in dims:
             count *= input.size(d) if input.dim() else 1
         freedom = max(count - correction, 0.0)
-        variance = variance * count / ops.scalar_tensor(freedom, dtype=variance.dtype)
+        variance = variance * count / ops.scalar_tensor(freedom, dtype=variance.dtype, device=variance.device)
         result = ops.sqrt(variance) if name.startswith("std") else variance
         return (result, input.mean(dim, keepdim)) if with_mean else cast_into(out, result)
 

@@ -79,7 +79,7 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     if not 1 <= k <= size:
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(d))
     if input.dim() == 0:
-        return _pair(kthvalue_result(input.clone(), indices(0)), out)
+        return _pair(kthvalue_result(input.clone(), indices(0, input)), out)
     value, index = (x.select(d, k - 1).contiguous() for x in ops.sort(input, stable=True, dim=d))
     result = kthvalue_result(value.unsqueeze(d), index.unsqueeze(d)) if keepdim else kthvalue_result(value, index)
     return _pair(result, out)

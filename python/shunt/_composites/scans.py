@@ -11,7 +11,7 @@ cummin_result = _named("cummin", "values", "indices")
 def _scan(input, dim, out, make, is_new):
     d = wrapped(dim, input.dim())
     if input.dim() == 0:
-        return _pair(make(input.clone(), indices(0)), out)
+        return _pair(make(input.clone(), indices(0, input)), out)
     size = input.size(d)
     if size == 0 or input.numel() == 0:
         return _pair(make(input.clone(), ops.zeros_like(input, dtype=_C.int64)), out)

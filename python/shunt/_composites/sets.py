@@ -25,7 +25,7 @@ def distinct(flat):
     """(the distinct elements of a vector in order, where each comes first, which of them each element is)."""
     order = _sortable(flat).argsort(stable=True)
     ordered = flat[order]
-    first = ops.ones((min(flat.size(0), 1),), dtype=_C.bool)
+    first = ops.ones((min(flat.size(0), 1),), dtype=_C.bool, device=flat.device)
     begins = ops.cat([first, ordered[1:] != ordered[:-1]], 0)
     runs = begins.cumsum(0) - 1
     return ordered[begins], order[begins], ops.empty_like(runs).scatter_(0, order, runs)
@@ -33,7 +33,7 @@ def distinct(flat):
 
 def counted(inverse, count):
     """How often each of 0 ... count - 1 is among the elements of a vector of ints."""
-    return ops.zeros((count,), dtype=_C.int64).scatter_add_(0, inverse, ops.ones_like(inverse))
+    return inverse.new_zeros((count,)).scatter_add_(0, inverse, ops.ones_like(inverse))
 
 
 @method
@@ -65,14 +65,14 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
     comes last."""
     d = wrapped(dim, input.dim())
     if input.dim() == 0:
-        values, places = input.clone(), ops.zeros((), dtype=_C.int64)
+        values, places = input.clone(), ops.zeros((), dtype=_C.int64, device=input.device)
     else:
         if input.size(d) == 0:
             raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
         order = _sortable(input).argsort(dim=d, stable=True)
         ordered = input.gather(d, order)
         n = input.size(d)
-        place = ops.arange(n).reshape((-1,) + (1,) * (input.dim() - 1 - d)).expand(input.shape)
+        place = ops.arange(n, device=input.device).reshape((-1,) + (1,) * (input.dim() - 1 - d)).expand(input.shape)
         same = ordered.narrow(d, 1, n - 1) == ordered.narrow(d, 0, n - 1)
         begins = ops.cat([ops.ones_like(same.narrow(d, 0, 0).sum(d, keepdim=True), dtype=_C.bool), ~same], d)
         start = ops.where(begins, place, 0).cummax(d)[0]
@@ -132,7 +132,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
         )
         if low == high:
             low, high = low - 0.5, high + 0.5
-        edges = ops.linspace(low, high, bins + 1, dtype=input.dtype)
+        edges = ops.linspace(low, high, bins + 1, dtype=input.dtype, device=input.device)
     else:
         edges = bins
     count = edges.size(0) - 1
@@ -140,7 +140,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     place = ops.where(x == edges[-1], count - 1, place)
     inside = (place >= 0) & (place < count) & (x == x)
     amounts = ops.ones_like(x) if weight is None else weight.reshape((-1,)).to(x.dtype)
-    hist = ops.zeros((count,), dtype=x.dtype).scatter_add_(0, place[inside], amounts[inside])
+    hist = x.new_zeros((count,)).scatter_add_(0, place[inside], amounts[inside])
     if density:
         hist = hist / hist.sum() / (edges[1:] - edges[:-1])
     if out is None:

@@ -157,7 +157,8 @@ def combinations(input, r=2, with_replacement=False):
         return input.new_empty((0,))
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     chosen = list(choose(range(input.numel()), r))
-    return input.index_select(0, indices([i for row in chosen for i in row])).reshape((len(chosen), r))
+    places = indices([i for row in chosen for i in row], input)
+    return input.index_select(0, places).reshape((len(chosen), r))
 
 
 @method
@@ -187,8 +188,9 @@ def _triangle(name, row, col, offset, dtype, layout, device, pin_memory, keep):
     dtype = _C.int64 if dtype is None else dtype
     if dtype not in (_C.int64, _C.int32):
         raise RuntimeError(f'"{name}" not implemented for {dtype}')
-    diagonal = ops.arange(col).unsqueeze(0) - ops.arange(row).unsqueeze(1)
-    return keep(diagonal, offset).nonzero().t().contiguous().to(dtype)
+    diagonal = ops.arange(col, device="cpu").unsqueeze(0) - ops.arange(row, device="cpu").unsqueeze(1)
+    places = keep(diagonal, offset).nonzero().t().contiguous()
+    return places.to(device=_C.get_default_device() if device is None else device, dtype=dtype)
 
 
 def tril_indices(row, col, offset=0, *, dtype=None, layout=None, device=None, pin_memory=None):

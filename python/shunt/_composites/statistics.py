@@ -98,7 +98,7 @@ def argwhere(input):
 def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
     """Whether each element is one of `test_elements`; one of the two may be a number."""
     if not isinstance(elements, Tensor):
-        elements = ops.scalar_tensor(elements, dtype=test_elements.dtype)
+        elements = ops.scalar_tensor(elements, dtype=test_elements.dtype, device=test_elements.device)
     if not isinstance(test_elements, Tensor):
         result = elements == test_elements
     else:

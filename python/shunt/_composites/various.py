@@ -15,20 +15,20 @@ def fill_diagonal_(input, fill_value, wrap=False):
     if input.dim() > 2 and any(n != input.size(0) for n in input.shape):
         raise RuntimeError("all dimensions of input must be of equal length")
     if input.dim() == 2 and wrap and input.size(0) > input.size(1) > 0:
-        place = ops.arange(0, input.numel(), input.size(1) + 1)
+        place = ops.arange(0, input.numel(), input.size(1) + 1, device=input.device)
         input[place // input.size(1), place % input.size(1)] = fill_value
         return input
     if input.dim() == 2:
         input.diagonal().fill_(fill_value)
         return input
-    place = ops.arange(min(input.shape))
+    place = ops.arange(min(input.shape), device=input.device)
     input[(place,) * input.dim()] = fill_value
     return input
 
 
 def _with_values(input, values):
     with _no_grad():
-        return input.copy_(_C.tensor(values, dtype=input.dtype).reshape(input.shape))
+        return input.copy_(_C.tensor(values, dtype=input.dtype, device=input.device).reshape(input.shape))
 
 
 def _no_grad():
@@ -125,7 +125,7 @@ def vander(x, N=None, increasing=False):
     count = x.size(0) if N is None else N
     if count < 0:
         raise RuntimeError("N must be non-negative.")
-    one = ops.ones((x.size(0), min(count, 1)), dtype=x.dtype if x.is_floating_point() else _C.int64)
+    one = x.new_ones((x.size(0), min(count, 1)), dtype=x.dtype if x.is_floating_point() else _C.int64)
     powers = ops.cat([one, x.unsqueeze(1).expand((x.size(0), max(count - 1, 0))).cumprod(1)], 1)
     return powers if increasing else powers.flip((1,))
 
@@ -149,7 +149,7 @@ def _derivative(x, d, spacing, edge_order):
         shape = (-1,) + (1,) * (x.dim() - 1 - d)
         gaps = (spacing[1:] - spacing[:-1]).to(x.dtype).reshape(shape)
     else:
-        gaps = ops.full((n - 1,) + (1,) * (x.dim() - 1 - d), float(spacing), dtype=x.dtype)
+        gaps = ops.full((n - 1,) + (1,) * (x.dim() - 1 - d), float(spacing), dtype=x.dtype, device=x.device)
 
     def part(t, start, end):
         return t.narrow(d, start, end - start) if t is x else t.narrow(0, start, end - start)

@@ -68,4 +68,4 @@ def _limit(bound, x):
         return None
     if isinstance(bound, _C.TensorBase):
         return bound.to(x.dtype)
-    return _C.tensor(bound, dtype=x.dtype)
+    return _C.tensor(bound, dtype=x.dtype, device=x.device)

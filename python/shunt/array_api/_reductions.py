@@ -110,7 +110,7 @@ def _cumulative(name, function, initial, x, axis, dtype, include_initial):
     if include_initial:
         shape = list(result.shape)
         shape[axis] = 1
-        result = shunt.cat([shunt.full(shape, initial, dtype=result.dtype), result], axis)
+        result = shunt.cat([result.new_full(shape, initial), result], axis)
     return result
 
 

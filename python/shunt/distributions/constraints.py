@@ -327,7 +327,8 @@ class _PositiveSemidefinite(_Symmetric):
         # Rounding may leave what is singular slightly below zero.
         slack = finfo(value.dtype).eps * value.size(-1) * 10
         scale = value.diagonal(dim1=-2, dim2=-1).abs().amax(-1)[..., None, None]
-        return symmetric & (cholesky_ex(value + slack * scale * eye(value.size(-1), dtype=value.dtype)).info == 0)
+        unit = eye(value.size(-1), dtype=value.dtype, device=value.device)
+        return symmetric & (cholesky_ex(value + slack * scale * unit).info == 0)
 
 
 class _Joined(Constraint):

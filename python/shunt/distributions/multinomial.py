@@ -67,7 +67,7 @@ class Multinomial(Distribution):
     def entropy(self):
         from shunt.distributions.binomial import Binomial
 
-        n = ops.scalar_tensor(float(self.total_count), dtype=self.probs.dtype)
+        n = self.probs.new_full((), float(self.total_count))
         counts = Binomial(self.total_count, probs=self.probs)
         support = counts.enumerate_support(expand=False)[1:]
         weights = counts.log_prob(support).exp()

@@ -66,7 +66,8 @@ class OneHotCategorical(Distribution):
         from shunt import eye
 
         n = self.event_shape[0]
-        values = eye(n, dtype=self._categorical._param.dtype).view((n,) + (1,) * len(self.batch_shape) + (n,))
+        like = self._categorical._param
+        values = eye(n, dtype=like.dtype, device=like.device).view((n,) + (1,) * len(self.batch_shape) + (n,))
         return values.expand((n, *self.batch_shape, n)) if expand else values
 
 

@@ -49,7 +49,7 @@ def product_of_reflections(a, tau):
     """The first columns of the product of the reflections I - tau v v^T, v from below a's diagonal. Shape (..., m,
     n)."""
     m, n = a.shape[-2:]
-    unit = ops.eye(m, n, dtype=a.dtype)
+    unit = ops.eye(m, n, dtype=a.dtype, device=a.device)
     vectors = a.tril(-1) + unit
     q = unit.expand(a.shape)
     for j in reversed(range(n)):
@@ -63,7 +63,7 @@ def exponential(a):
     norm = float(ops.abs(a.detach()).sum(-1).max()) if a.numel() else 0.0
     halvings = max(0, math.ceil(math.log2(norm)) + 1) if norm > 0 and math.isfinite(norm) else 0
     a = a / 2.0**halvings
-    unit = ops.eye(a.size(-1), dtype=a.dtype)
+    unit = ops.eye(a.size(-1), dtype=a.dtype, device=a.device)
     result = unit.expand(a.shape)
     for k in range(16, 0, -1):
         result = unit + (a @ result) / k
@@ -76,7 +76,7 @@ def cayley(a):
     """(I - a / 2)^-1 (I + a / 2) of skew-symmetric a (..., n, n), by elimination, which needs no exchange of rows
     here."""
     n = a.size(-1)
-    unit = ops.eye(n, dtype=a.dtype)
+    unit = ops.eye(n, dtype=a.dtype, device=a.device)
     rows = ops.cat([unit - a / 2, unit + a / 2], -1)
     for k in range(n):
         pivot = rows[..., k : k + 1, :] / rows[..., k : k + 1, k : k + 1]

@@ -181,5 +181,5 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     with no_grad():
         tensor.normal_(0, std, generator=generator)
         for column in range(columns):
-            tensor[randperm(rows, generator=generator)[:zeros], column] = 0
+            tensor[randperm(rows, generator=generator, device=tensor.device)[:zeros], column] = 0
     return tensor

@@ -4,14 +4,14 @@ import math
 
 from shunt import _operators as ops
 from shunt import finfo
-from shunt.optim._steps import count_steps, rate_of, with_decay
+from shunt.optim._steps import count_steps, number_in_state, rate_of, with_decay
 from shunt.optim.optimizer import Optimizer, check_settings, check_tensor_rates
 
 
 def _next_step(state):
     """Counts the step, in a tensor as PyTorch saves it, of the parameter's own."""
     step = int(state.get("step", 0)) + 1
-    state["step"] = ops.full([], float(step))
+    state["step"] = number_in_state(step)
     return step
 
 
@@ -66,7 +66,7 @@ class NAdam(Optimizer):
         for p, state in zip(params, states):
             if "exp_avg" not in state:
                 state["exp_avg"], state["exp_avg_sq"] = ops.zeros_like(p), ops.zeros_like(p)
-                state["mu_product"] = ops.ones([], dtype=p.dtype if p.is_floating_point() else None)
+                state["mu_product"] = ops.ones([], dtype=p.dtype if p.is_floating_point() else None, device="cpu")
         (beta1, beta2), lr = map(float, group["betas"]), rate_of(group["lr"])
         for step, places in count_steps(params, states, group, self.state):
             mu, mu_next = (beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
@@ -220,7 +220,7 @@ class ASGD(Optimizer):
         lr, lambd = float(group["lr"]), group["lambd"]
         for p, grad, state in zip(params, grads, states):
             if "ax" not in state:
-                state["eta"], state["mu"], state["ax"] = ops.full([], lr), ops.ones([]), ops.zeros_like(p)
+                state["eta"], state["mu"], state["ax"] = number_in_state(lr), number_in_state(1), ops.zeros_like(p)
             step, eta, mu = _next_step(state), float(state["eta"]), float(state["mu"])
             grad = with_decay(p, grad, group)
             p.mul_(1 - lambd * eta).add_(grad, alpha=-eta)
@@ -228,8 +228,8 @@ class ASGD(Optimizer):
                 state["ax"].copy_(p)
             else:
                 state["ax"].add_((p - state["ax"]).mul_(mu))
-            state["eta"] = ops.full([], lr / (1 + lambd * lr * step) ** group["alpha"])
-            state["mu"] = ops.full([], 1 / max(1.0, step - group["t0"]))
+            state["eta"] = number_in_state(lr / (1 + lambd * lr * step) ** group["alpha"])
+            state["mu"] = number_in_state(1 / max(1.0, step - group["t0"]))
 
 
 class Rprop(Optimizer):

@@ -7,7 +7,7 @@ import math
 
 from shunt import _operators as ops
 from shunt._tensor import Tensor
-from shunt.optim._steps import count_steps, rate_of, starting_steps, with_decay
+from shunt.optim._steps import count_steps, rate_of, number_in_state, with_decay
 from shunt.optim.optimizer import Optimizer, check_settings, check_tensor_rates
 
 
@@ -157,7 +157,7 @@ class Adagrad(Optimizer):
                                   "maximize": maximize,
                                   "differentiable": differentiable, "fused": fused})
         for group in self.param_groups:
-            step = starting_steps()
+            step = number_in_state()
             for p in group["params"]:
                 self.state[p].update(step=step, sum=ops.full_like(p, group["initial_accumulator_value"]))
 

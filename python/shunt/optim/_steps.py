@@ -13,9 +13,9 @@ from shunt import _operators as ops
 from shunt._tensor import Tensor
 
 
-def starting_steps(steps=0):
-    """A number of steps as a tensor."""
-    return ops.full([], float(steps))
+def number_in_state(number=0):
+    """A number, of steps for one, as a tensor; on the CPU, whatever device new tensors get, as updates read it."""
+    return ops.full([], float(number), device="cpu")
 
 
 def rate_of(lr):
@@ -79,7 +79,7 @@ def _own(places, states, state_of):
             return step
         step = step.clone()
     else:
-        step = starting_steps(step or 0)
+        step = number_in_state(step or 0)
     for i in places:
         states[i]["step"] = step
     return step
@@ -98,5 +98,5 @@ def share_steps(group, state_of):
         step = state_of[p].get("step") if p in state_of else None
         if step is not None:
             state_of[p]["step"] = tensors.setdefault(
-                float(step), step if isinstance(step, Tensor) else starting_steps(step)
+                float(step), step if isinstance(step, Tensor) else number_in_state(step)
             )

@@ -144,7 +144,7 @@ class LBFGS(Optimizer):
 
     def _gradient(self):
         parts = [
-            ops.zeros((p.numel(),), dtype=p.dtype) if p.grad is None else p.grad.reshape((-1,)) for p in self._params
+            ops.zeros_like(p).reshape((-1,)) if p.grad is None else p.grad.reshape((-1,)) for p in self._params
         ]
         return ops.cat(parts, 0)
 

@@ -135,7 +135,7 @@ class _Unpickler(pickle._Unpickler):
         if self._archive.getinfo(name).compress_type != zipfile.ZIP_STORED:
             raise RuntimeError(f"load(): storage {key} is compressed, as torch.save writes none")
         data = bytearray(self._archive.read(name))
-        return frombuffer(data, dtype=_C.uint8) if data else empty(0, dtype=_C.uint8)
+        return frombuffer(data, dtype=_C.uint8) if data else empty(0, dtype=_C.uint8, device="cpu")
 
 
 class _TrustingUnpickler(_Unpickler):

@@ -95,7 +95,9 @@ PyObject* invokeTensorForm(const Overload& o, PyObject* const* slots) {
 }
 
 PyObject* invoke(const Overload& o, Slots& slots) {
-  if (const int place = o.signature.device_place; place >= 0 && slots.at[place] == nullptr)
+  // device=None names none either: what passes on a parameter of its own leaves the choice to the caller.
+  if (const int place = o.signature.device_place;
+      place >= 0 && (slots.at[place] == nullptr || slots.at[place] == Py_None) && defaultDevice() != nullptr)
     slots.at[place] = defaultDevice();
   PyObject* result = o.tensor_form != nullptr && isLookedAt(o, slots.at) ? invokeTensorForm(o, slots.at)
                                                                          : o.source->invoke(o, slots.at);

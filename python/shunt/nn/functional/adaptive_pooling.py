@@ -59,7 +59,7 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
     if height * width == 0 or 0 in lead:
         values = input.new_empty((*lead, height, width))
         return (values, ops.empty_like(values, dtype=_int64())) if return_indices else values
-    places = ops.arange(h * w).reshape((h, w))
+    places = ops.arange(h * w, device=input.device).reshape((h, w))
     values, indices = [], []
     for i in range(height):
         for j in range(width):
@@ -129,7 +129,8 @@ def _fractional(dims, name, input, kernel_size, output_size, output_ratio, retur
                 f"{name}(): pool size {k} relative to the input's size {size} is too large for {out} windows"
             )
         # Of images the width's samples come first, as in PyTorch. Shape (n, channels, out, k).
-        at = _starts(samples[..., 1 - d if dims == 2 else d], size, k, out).unsqueeze(-1) + ops.arange(k)
+        starts = _starts(samples[..., 1 - d if dims == 2 else d], size, k, out)
+        at = starts.unsqueeze(-1) + ops.arange(k, device=starts.device)
         shape = [n, channels] + [1] * (2 * dims)
         shape[2 + d], shape[2 + dims + d] = out, k
         at = at.reshape(shape)
@@ -148,7 +149,7 @@ def _starts(sample, size, kernel, out):
     if out > 1:
         step = (size - kernel) / (out - 1)
         offset = sample.unsqueeze(-1)
-        line = ops.floor((ops.arange(out - 1) + offset) * step) - ops.floor(offset * step)
+        line = ops.floor((ops.arange(out - 1, device=sample.device) + offset) * step) - ops.floor(offset * step)
         last = ops.cat([line.to(last.dtype), last], -1)
     return last.to(_int64())
 

@@ -59,7 +59,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     if number == 1:
         from shunt import tensor
 
-        divisors = tensor([float(max(n, 1)) for n in target_lengths], dtype=loss.dtype)
+        divisors = tensor([float(max(n, 1)) for n in target_lengths], dtype=loss.dtype, device=loss.device)
         return (loss / divisors).mean()
     return loss.squeeze(0) if single and number == 0 else reduced(loss, number)
 
@@ -73,17 +73,22 @@ def _losses(log_probs, rows, input_lengths, blank):
     labels = [[blank] * width for _ in rows]
     for label, row in zip(labels, rows):
         label[1 : 2 * len(row) : 2] = row
+    device = log_probs.device
     # Two places may be passed at once between different classes.
     skips = tensor(
-        [[s >= 2 and x[s] != blank and x[s] != x[s - 2] for s in range(width)] for x in labels], dtype=_C.bool
+        [[s >= 2 and x[s] != blank and x[s] != x[s - 2] for s in range(width)] for x in labels],
+        dtype=_C.bool,
+        device=device,
     )
-    ends = tensor([[s in (2 * len(row), 2 * len(row) - 1) for s in range(width)] for row in rows], dtype=_C.bool)
-    lengths = tensor(input_lengths, dtype=_C.int64).unsqueeze(1)
-    scores = log_probs.gather(2, tensor(labels, dtype=_C.int64).unsqueeze(0).expand((steps, batch, width)))
+    ends = [[s in (2 * len(row), 2 * len(row) - 1) for s in range(width)] for row in rows]
+    ends = tensor(ends, dtype=_C.bool, device=device)
+    lengths = tensor(input_lengths, dtype=_C.int64, device=device).unsqueeze(1)
+    labels = tensor(labels, dtype=_C.int64, device=device)
+    scores = log_probs.gather(2, labels.unsqueeze(0).expand((steps, batch, width)))
     nothing = log_probs.new_full((batch, 2), _LOG_ZERO)
     # Before the first step all is at a place in front of the first.
     alpha = log_probs.new_full((batch, width), _LOG_ZERO)
-    start = ops.arange(width).unsqueeze(0) < 2
+    start = ops.arange(width, device=device).unsqueeze(0) < 2
     for t in range(steps):
         if t == 0:
             reached = ops.where(start, scores[0], alpha)
@@ -101,11 +106,11 @@ def _losses(log_probs, rows, input_lengths, blank):
     # A sequence of no steps is certain where it has no targets.
     none = [n == 0 for n in input_lengths]
     if any(none):
-        certain = tensor([0.0 if not row else _LOG_ZERO for row in rows], dtype=log_probs.dtype)
-        found = ops.where(tensor(none, dtype=_C.bool), certain, found)
+        certain = tensor([0.0 if not row else _LOG_ZERO for row in rows], dtype=log_probs.dtype, device=device)
+        found = ops.where(tensor(none, dtype=_C.bool, device=device), certain, found)
     loss = ops.where(found > _LOG_ZERO / 10, -found, ops.full_like(found, float("inf")))
     counted = ops.where(
-        (lengths.squeeze(1).unsqueeze(0) > ops.arange(steps).unsqueeze(1)).unsqueeze(2),
+        (lengths.squeeze(1).unsqueeze(0) > ops.arange(steps, device=device).unsqueeze(1)).unsqueeze(2),
         log_probs,
         ops.full_like(log_probs, _LOG_ZERO),
     )

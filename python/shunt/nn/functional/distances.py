@@ -42,4 +42,5 @@ def pdist(input, p=2.0):
         return input[:0].sum(1)
     from shunt import tensor
 
-    return ops.norm(input.index_select(0, tensor(first)) - input.index_select(0, tensor(second)), p, 1)
+    first, second = tensor(first, device=input.device), tensor(second, device=input.device)
+    return ops.norm(input.index_select(0, first) - input.index_select(0, second), p, 1)

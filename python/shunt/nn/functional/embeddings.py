@@ -47,7 +47,11 @@ def _bags(input, offsets, include_last_offset):
     places = [[start + k if k < n else 0 for k in range(longest)] for start, n in zip(starts, lengths)]
     counts = [[k < n for k in range(longest)] for n in lengths]
     shape = (len(lengths), longest)
-    return (tensor(places, dtype=_C.int64).reshape(shape), tensor(counts, dtype=_C.bool).reshape(shape))
+    device = input.device
+    return (
+        tensor(places, dtype=_C.int64, device=device).reshape(shape),
+        tensor(counts, dtype=_C.bool, device=device).reshape(shape),
+    )
 
 
 def _check_bags(input, offsets, mode, per_sample_weights, scale_grad_by_freq):
@@ -127,7 +131,7 @@ def _renormalise(weight, indices, max_norm, norm_type):
     from shunt import no_grad, tensor
 
     with no_grad():
-        used = tensor(sorted(set(indices.reshape((-1,)).tolist())))
+        used = tensor(sorted(set(indices.reshape((-1,)).tolist())), device=indices.device)
         rows = weight.index_select(0, used)
         norms = ops.norm(rows, norm_type, 1, True)
         scale = ops.where(norms > max_norm, max_norm / (norms + 1e-7), ops.ones_like(norms))

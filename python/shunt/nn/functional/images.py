@@ -103,7 +103,8 @@ def _resample(x, dim, index, weights):
     shape[dim] = -1
     result = None
     for places, factors in zip(index, weights):
-        part = x.index_select(dim, tensor(places)) * tensor(factors, dtype=x.dtype).reshape(shape)
+        factors = tensor(factors, dtype=x.dtype, device=x.device)
+        part = x.index_select(dim, tensor(places, device=x.device)) * factors.reshape(shape)
         result = part if result is None else result + part
     return result
 
@@ -222,7 +223,8 @@ def interpolate(
             scale = 1.0  # as in PyTorch, whatever the factor
         if mode.startswith("nearest"):
             half = 0.5 if mode == "nearest-exact" else 0.0
-            result = result.index_select(d + 2, tensor([min(int((i + half) * scale), n - 1) for i in range(out)]))
+            places = [min(int((i + half) * scale), n - 1) for i in range(out)]
+            result = result.index_select(d + 2, tensor(places, device=result.device))
         else:
             index, weights = (_cubic if mode == "bicubic" else _linear)(n, out, scale, align_corners)
             if as_bytes:

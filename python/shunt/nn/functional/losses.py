@@ -229,7 +229,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         loss = loss * loss
     if weight is not None:
         loss = loss * weight.index_select(0, targets).unsqueeze(1)
-    loss = ops.masked_fill(loss, ops.arange(rows.size(1)).unsqueeze(0) == index, 0).sum(1) / rows.size(1)
+    columns = ops.arange(rows.size(1), device=rows.device).unsqueeze(0)
+    loss = ops.masked_fill(loss, columns == index, 0).sum(1) / rows.size(1)
     return reduced(loss if input.dim() == 2 or number != 0 else loss.squeeze(0), number)
 
 

@@ -50,11 +50,11 @@ def _windows(input, kernel_size, stride, padding, dilation, ceil_mode):
     strides = (h * w, w * step[0], step[1], w * dilations[0], dilations[1])
     values, where = rows.as_strided(shape, strides).reshape((*shape[:3], -1)).max(-1)
     i = (
-        ops.arange(sizes[0]).unsqueeze(1) * step[0]
+        ops.arange(sizes[0], device=x.device).unsqueeze(1) * step[0]
         - pads[0]
         + ops.div(where, kernel[1], rounding_mode="floor") * dilations[0]
     )
-    j = ops.arange(sizes[1]) * step[1] - pads[1] + ops.remainder(where, kernel[1]) * dilations[1]
+    j = ops.arange(sizes[1], device=x.device) * step[1] - pads[1] + ops.remainder(where, kernel[1]) * dilations[1]
     shape = (*lead, *sizes)
     return _laid_out(values.reshape(shape), input), _laid_out((i * input.size(-1) + j).reshape(shape), input)
 

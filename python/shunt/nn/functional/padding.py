@@ -102,5 +102,6 @@ def pad(input, pad, mode="constant", value=None):
                 f"input (size {size}) is too small: padding ({before}, {after}) leaves nothing of dimension {d}"
             )
         if before or after:
-            result = result.index_select(d, tensor(_index_of(mode, size, before, after), dtype=int64))
+            places = tensor(_index_of(mode, size, before, after), dtype=int64, device=result.device)
+            result = result.index_select(d, places)
     return result.clone() if result is input else result

@@ -148,9 +148,9 @@ def affine_grid(theta, size, align_corners=None):
     axes = []
     for d in reversed(range(dims)):
         n = sizes[d]
-        line = ops.linspace(-1, 1, n, dtype=theta.dtype) if n > 1 else theta.new_zeros((1,))
+        line = ops.linspace(-1, 1, n, dtype=theta.dtype, device=theta.device) if n > 1 else theta.new_zeros((1,))
         if not align_corners:
             line = line * ((n - 1) / n)
         axes.append(line.reshape([-1 if k == d else 1 for k in range(dims)]).expand(sizes))
-    base = ops.stack([*axes, ops.ones(sizes, dtype=theta.dtype)], -1).reshape((1, -1, dims + 1))
+    base = ops.stack([*axes, ops.ones(sizes, dtype=theta.dtype, device=theta.device)], -1).reshape((1, -1, dims + 1))
     return (base @ theta.transpose(1, 2)).reshape((theta.size(0), *sizes, dims))

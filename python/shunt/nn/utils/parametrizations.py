@@ -186,12 +186,13 @@ class _Orthogonal(Module):
             self.base = _orthogonal.orthonormal_columns(q)
         else:
             self.base = q.clone() if _is_orthogonal(q) else _orthogonal.orthonormal_columns(q)
-        result = ops.eye(rows, columns, dtype=q.dtype).neg().expand(*q.shape[:-2], rows, columns).clone()
+        result = ops.eye(rows, columns, dtype=q.dtype, device=q.device).neg()
+        result = result.expand(*q.shape[:-2], rows, columns).clone()
         return result.transpose(-2, -1) if wide else result
 
 
 def _is_orthogonal(q):
-    unit = ops.eye(q.size(-1), dtype=q.dtype)
+    unit = ops.eye(q.size(-1), dtype=q.dtype, device=q.device)
     return bool(
         (
             ops.abs(q.transpose(-2, -1) @ q - unit)

@@ -55,7 +55,8 @@ def invert_permutation(permutation):
         return None
     from shunt import arange, empty_like
 
-    return empty_like(permutation).scatter_(0, permutation, arange(permutation.numel()))
+    places = arange(permutation.numel(), device=permutation.device)
+    return empty_like(permutation).scatter_(0, permutation, places)
 
 
 def _lengths(lengths):
@@ -68,7 +69,7 @@ def _packed(steps, lengths, order):
 
     sizes = [sum(n > t for n in lengths) for t in range(lengths[0])]
     data = cat([steps[t, :size] for t, size in enumerate(sizes)])
-    return PackedSequence(data, tensor(sizes, dtype=int64), order)
+    return PackedSequence(data, tensor(sizes, dtype=int64, device="cpu"), order)
 
 
 def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
@@ -99,7 +100,7 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
             )
     else:
         places = sorted(range(len(lengths)), key=lambda i: -lengths[i])
-        order, lengths = tensor(places, dtype=int64), [lengths[i] for i in places]
+        order, lengths = tensor(places, dtype=int64, device=steps.device), [lengths[i] for i in places]
         steps = steps.index_select(1, order)
     if lengths[0] > steps.size(0):
         raise RuntimeError(f"Expected lengths of at most {steps.size(0)}, the number of steps, but got {lengths[0]}")
@@ -127,7 +128,7 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     padded = sequence.data.new_full((steps, sizes[0], *sequence.data.shape[1:]), padding_value)
     for t, part in enumerate(sequence.data.split(sizes)):
         padded[t, : part.size(0)] = part
-    lengths = tensor([sum(size > i for size in sizes) for i in range(sizes[0])], dtype=int64)
+    lengths = tensor([sum(size > i for size in sizes) for i in range(sizes[0])], dtype=int64, device="cpu")
     if sequence.unsorted_indices is not None:
         padded, lengths = padded.index_select(1, sequence.unsorted_indices), lengths[sequence.unsorted_indices]
     return padded.transpose(0, 1) if batch_first else padded, lengths

@@ -194,4 +194,4 @@ class WorkerIterator:
 def _draw_seed(loader):
     from shunt import int64, randint
 
-    return int(randint(0, 2**62, (), dtype=int64, generator=loader.generator))
+    return int(randint(0, 2**62, (), dtype=int64, generator=loader.generator, device="cpu"))

@@ -131,6 +131,6 @@ def random_split(dataset, lengths, generator=None):
         lengths = parts
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    order = randperm(len(dataset), generator=generator or default_generator).tolist()
+    order = randperm(len(dataset), generator=generator or default_generator, device="cpu").tolist()
     ends = list(itertools.accumulate(lengths))
     return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths)]

@@ -33,7 +33,7 @@ class DistributedSampler(Sampler):
         n = len(self.dataset)
         order = list(range(n))
         if self.shuffle:
-            order = randperm(n, generator=Generator().manual_seed(self.seed + self.epoch)).tolist()
+            order = randperm(n, generator=Generator().manual_seed(self.seed + self.epoch), device="cpu").tolist()
         if self.drop_last:
             order = order[: self.total_size]
         elif order:

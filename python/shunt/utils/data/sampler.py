@@ -52,13 +52,14 @@ class RandomSampler(Sampler):
         if self.replacement:
             # Some at a time: programs ask for more than they take, by 10^10 for "without end".
             for start in range(0, self.num_samples, 32):
-                yield from randint(n, (min(32, self.num_samples - start),), generator=self.generator).tolist()
+                count = min(32, self.num_samples - start)
+                yield from randint(n, (count,), generator=self.generator, device="cpu").tolist()
             return
         left = self.num_samples
         if n == 0 and left > 0:
             raise ZeroDivisionError(f"RandomSampler: expected a dataset to draw {left} examples from, got an empty one")
         while left > 0:
-            order = randperm(n, generator=self.generator).tolist()
+            order = randperm(n, generator=self.generator, device="cpu").tolist()
             yield from order[:left]
             left -= n
 
@@ -98,7 +99,7 @@ class SubsetRandomSampler(Sampler):
     def __iter__(self):
         from shunt import randperm
 
-        for i in randperm(len(self.indices), generator=self.generator).tolist():
+        for i in randperm(len(self.indices), generator=self.generator, device="cpu").tolist():
             yield self.indices[i]
 
     def __len__(self):
@@ -122,7 +123,7 @@ class WeightedRandomSampler(Sampler):
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
         if not isinstance(replacement, bool):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
-        self.weights = as_tensor(weights, dtype=float64)
+        self.weights = as_tensor(weights, dtype=float64, device="cpu")
         if self.weights.dim() != 1:
             raise ValueError(
                 f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
