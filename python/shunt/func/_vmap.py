@@ -66,12 +66,21 @@ def _run(func, in_dims, out_dims, randomness, chunk_size, args, kwargs):
             raise ValueError(f"vmap({names}): the result has structure {result_spec} for the first samples, and "
                              f"{this_spec} for others")
         _check_results(names, flat, places)
-        parts.append([x if place is None else _moved(call.unwrap(x, 0, 1), place) for x, place in zip(flat, places)])
+        parts.append(_values(call, flat, places))
     if len(parts) > 1:
         joined = [_join(call, [p[i] for p in parts], place) for i, place in enumerate(places)]
     else:
         joined = parts[0]
     return tree_unflatten(joined, result_spec)
+
+
+def _values(call, flat, places):
+    """What the results are outside. Each tensor is unwrapped once, as that ends it, however often it was returned."""
+    values = {}
+    for x, place in zip(flat, places):
+        if place is not None and id(x) not in values:
+            values[id(x)] = call.unwrap(x, 0, 1)
+    return [x if place is None else _moved(values[id(x)], place) for x, place in zip(flat, places)]
 
 
 def _moved(value, place):
