@@ -24,9 +24,24 @@ def _rebuild_meta_tensor(size, stride, dtype, requires_grad):
     return empty_strided(size, stride, dtype=dtype, device="meta", requires_grad=requires_grad)
 
 
-def _rebuild_as_class(cls, tensor):
-    requires_grad = tensor.requires_grad
-    return _C._alias_of_class(tensor.detach(), cls).requires_grad_(requires_grad)
+def unhandled():
+    """A block in which no class handles calls: an object whose attributes aren't there yet isn't shown to its class."""
+    from shunt._C import DisableTorchFunctionSubclass
+    return DisableTorchFunctionSubclass()
+
+
+def _rebuild_as_class(rebuild, cls, args):
+    """What rebuild(*args) makes, whose last argument is requires_grad, as an object of a class derived from Tensor."""
+    *others, requires_grad = args
+    tensor = _C._alias_of_class(rebuild(*others, False), cls)
+    with unhandled():
+        return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _rebuild_wrapper(cls, size, stride, dtype, device, requires_grad):
+    from shunt import Tensor
+    return Tensor._make_wrapper_subclass(cls, size, strides=stride, dtype=dtype, device=device,
+                                         requires_grad=requires_grad)
 
 
 def _rebuild_generator(device, state):
@@ -42,7 +57,7 @@ copyreg.pickle(_C.UntypedStorage, _reduce_storage)
 copyreg.pickle(_C.Generator, _reduce_generator)
 
 
-def _state(tensor):
+def state_of(tensor):
     """The attributes, as pickle takes them: a dictionary, or with slots a pair; None without any."""
     attributes = tensor.__dict__
     slots = {name: getattr(tensor, name) for name in copyreg._slotnames(type(tensor)) if hasattr(tensor, name)}
@@ -51,21 +66,38 @@ def _state(tensor):
     return attributes or None
 
 
+def set_state(tensor, state):
+    """Gives a tensor attributes that state_of() has returned, as pickle does."""
+    if hasattr(type(tensor), "__setstate__"):
+        tensor.__setstate__(state)
+        return tensor
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    tensor.__dict__.update(attributes or {})
+    for name, value in (slots or {}).items():
+        setattr(tensor, name, value)
+    return tensor
+
+
 def reduce_tensor(tensor):
     """What pickle needs to make a tensor again. Tensors that share memory in one pickle share it again, as their
     storage is one object; one with a history becomes a leaf."""
+    with unhandled():
+        made, state = _made(tensor), state_of(tensor)
+    return made if state is None else (*made, state)
+
+
+def _made(tensor):
     from shunt import Tensor
-    requires_grad = tensor.requires_grad
+    cls, requires_grad = type(tensor), tensor.requires_grad
+    if _C._is_wrapper_subclass(tensor):
+        return _rebuild_wrapper, (cls, tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.device,
+                                  requires_grad)
     if tensor.is_meta:
         made = _rebuild_meta_tensor, (tuple(tensor.shape), tensor.stride(), tensor.dtype, requires_grad)
     else:
         made = _rebuild_tensor, (tensor.untyped_storage(), tensor.storage_offset(), tuple(tensor.shape),
                                  tensor.stride(), tensor.dtype, requires_grad)
-    cls = type(tensor)
-    if cls is not Tensor:
-        made = _rebuild_as_class, (cls, made[0](*made[1]))
-    state = _state(tensor)
-    return made if state is None else (*made, state)
+    return made if cls is Tensor else (_rebuild_as_class, (made[0], cls, made[1]))
 
 
 def _copy_storage(storage, memo):
@@ -97,11 +129,16 @@ def _deepcopy_wrapper(tensor, memo):
 
 def deepcopy_tensor(tensor, memo):
     """copy.deepcopy(tensor): elements, gradient and attributes. RuntimeError for a tensor with a history."""
+    if id(tensor) in memo:
+        return memo[id(tensor)]
+    with unhandled():
+        return _deepcopy(tensor, memo)
+
+
+def _deepcopy(tensor, memo):
     import copy
 
     from shunt import Tensor
-    if id(tensor) in memo:
-        return memo[id(tensor)]
     if not tensor.is_leaf:
         raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
                            "at the moment.")

@@ -256,3 +256,50 @@ def test_modules_and_optimizers_as_they_are():
     assert shunt.equal(loaded["layers"](x)[0], layers(x)[0])
     assert loaded["optimizer"].param_groups[0]["params"][0] is loaded["layers"][0].weight
     assert loaded["schedule"].optimizer is loaded["optimizer"] and loaded["range"] == range(3)
+
+
+class Measured(shunt.Tensor):
+    pass
+
+
+def test_classes_and_attributes_of_tensors(tmp_path):
+    x = shunt.ones(2).as_subclass(Measured)
+    x.unit, y = "km", shunt.ones(3)
+    y.label = ["a"]
+    shunt.save({"x": x, "y": y}, tmp_path / "a.pt")
+    got = shunt.load(tmp_path / "a.pt", weights_only=False)
+    assert type(got["x"]) is Measured and got["x"].unit == "km" and got["y"].label == ["a"]
+    with pytest.raises(shunt.serialization.UnpicklingError, match="Measured"):
+        shunt.load(tmp_path / "a.pt")
+    with shunt.serialization.safe_globals([Measured]):
+        got = shunt.load(tmp_path / "a.pt")
+    assert type(got["x"]) is Measured and got["x"].unit == "km"
+    shunt.save(y, tmp_path / "b.pt")
+    assert type(shunt.load(tmp_path / "b.pt")) is shunt.Tensor and shunt.load(tmp_path / "b.pt").label == ["a"]
+
+
+class Reduces(shunt.Tensor):
+    def __reduce_ex__(self, protocol):
+        return made_of, (self.tolist(),)
+
+
+def made_of(numbers):
+    x = shunt.tensor(numbers).as_subclass(Reduces)
+    x.made = True
+    return x
+
+
+def test_a_class_may_say_how_it_is_saved(tmp_path):
+    shunt.save(shunt.ones(2).as_subclass(Reduces), tmp_path / "a.pt")
+    assert shunt.load(tmp_path / "a.pt", weights_only=False).made
+
+
+def test_attributes_read_by_torch(tmp_path):
+    torch = pytest.importorskip("torch")
+    x, p = shunt.ones(2), shunt.nn.Parameter(shunt.ones(2))
+    x.label, p.label = "a", "b"
+    shunt.save([x, p], tmp_path / "a.pt")
+    assert [type(t) for t in torch.load(tmp_path / "a.pt")] == [torch.Tensor, torch.nn.Parameter]
+    assert [t.label for t in torch.load(tmp_path / "a.pt")] == ["a", "b"]
+    torch.save(torch.load(tmp_path / "a.pt"), tmp_path / "b.pt")
+    assert [t.label for t in shunt.load(tmp_path / "b.pt")] == ["a", "b"]

@@ -53,7 +53,12 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol):
-        return _rebuild_parameter, (self.data, self.requires_grad)
+        from shunt._reduction import state_of
+
+        if type(self) is not Parameter:
+            return super().__reduce_ex__(protocol)
+        made, state = (_rebuild_parameter, (self.data, self.requires_grad)), state_of(self)
+        return made if state is None else (*made, state)
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):

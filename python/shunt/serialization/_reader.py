@@ -7,6 +7,8 @@ import zipfile
 from collections import OrderedDict
 
 from shunt import _C
+from shunt._reduction import set_state, unhandled
+from shunt._tensor import Tensor
 from shunt.serialization import _allowed
 from shunt.serialization._names import DTYPES, STORAGES
 
@@ -32,6 +34,23 @@ def _rebuild_parameter(data, requires_grad, hooks=None):
     return Parameter(data, requires_grad)
 
 
+def _rebuild_parameter_with_state(data, requires_grad, hooks, state):
+    return set_state(_rebuild_parameter(data, requires_grad), state)
+
+
+def _rebuild_from_type(rebuild, cls, arguments, state):
+    if rebuild is not _rebuild_tensor or not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise RuntimeError(f"load(): expected a tensor's class and how it is made, got {cls!r} and {rebuild!r}")
+    if cls is Tensor and not isinstance(state, dict):  # beside attributes there are slots, which a plain one lacks
+        raise RuntimeError(f"load(): expected a dictionary of a tensor's attributes, got {type(state).__name__}")
+    tensor = rebuild(*arguments)
+    if cls is not Tensor:
+        requires_grad, tensor = tensor.requires_grad, _C._alias_of_class(tensor.detach(), cls)
+        with unhandled():
+            tensor.requires_grad_(requires_grad)
+    return tensor if state is None else set_state(tensor, state)
+
+
 class _StorageKind:
     """A storage's class in an archive: its dtype."""
 
@@ -44,6 +63,9 @@ _ALLOWED = {
     ("collections", "OrderedDict"): OrderedDict,
     ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor,
     ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
+    ("torch._utils", "_rebuild_parameter_with_state"): _rebuild_parameter_with_state,
+    ("torch._tensor", "_rebuild_from_type_v2"): _rebuild_from_type,
+    ("torch", "Tensor"): Tensor,
     ("torch", "Size"): _C.Size,
     ("torch", "device"): _C.device,
     ("builtins", "set"): set, ("__builtin__", "set"): set,

@@ -9,9 +9,13 @@ import zipfile
 from collections import OrderedDict
 
 from shunt import _C
+from shunt._reduction import state_of, unhandled
 from shunt._tensor import Tensor
 from shunt.nn.parameter import Parameter
 from shunt.serialization._names import DTYPE_NAMES, STORAGE_OF
+
+_OURS = (Tensor.__reduce_ex__, Parameter.__reduce_ex__)
+
 
 class _Global:
     """Stands for a class or function of torch's, which need not be installed."""
@@ -49,15 +53,32 @@ class _Pickler(pickle._Pickler):
         return obj.identity if isinstance(obj, _Storage) else None
 
     def reducer_override(self, obj):
-        if isinstance(obj, Parameter):
-            return _named("torch._utils", "_rebuild_parameter"), (obj.data, obj.requires_grad, OrderedDict())
         if isinstance(obj, Tensor):
-            return self._tensor(obj)
+            # A class that says itself how its objects are made is asked by pickle.
+            if type(obj).__reduce_ex__ not in _OURS or _C._is_wrapper_subclass(obj):
+                return NotImplemented
+            with unhandled():
+                return self._parameter(obj) if type(obj) is Parameter else self._with_state(obj)
         if isinstance(obj, _C.Size):
             return _named("torch", "Size"), (tuple(obj),)
         if isinstance(obj, _C.device):
             return _named("torch", "device"), (str(obj),)
         return NotImplemented  # as pickle does: load() refuses its class unless the program allows it
+
+    def _parameter(self, parameter):
+        made, state = (parameter.data, parameter.requires_grad, OrderedDict()), state_of(parameter)
+        if state is None:
+            return _named("torch._utils", "_rebuild_parameter"), made
+        return _named("torch._utils", "_rebuild_parameter_with_state"), (*made, state)
+
+    def _with_state(self, tensor):
+        """A tensor with its class and attributes, where it has some of its own."""
+        rebuild, arguments = self._tensor(tensor)
+        cls, state = type(tensor), state_of(tensor)
+        if cls is Tensor and state is None:
+            return rebuild, arguments
+        named = _named("torch", "Tensor") if cls is Tensor else cls
+        return _named("torch._tensor", "_rebuild_from_type_v2"), (rebuild, named, arguments, state)
 
     def _tensor(self, tensor):
         requires_grad = tensor.requires_grad
