@@ -34,6 +34,9 @@ class _OpNamespace:
         setattr(self, op_name, packet)
         return packet
 
+    def __reduce__(self):
+        return getattr, (ops, self.name)
+
     def _names(self):
         prefix = self.name + "::"
         return sorted({full[len(prefix):].split(".")[0] for full in _C._dispatch_get_all_op_names()
@@ -58,6 +61,9 @@ class _Ops:
         namespace = _OpNamespace(name)
         setattr(self, name, namespace)
         return namespace
+
+    def __reduce__(self):
+        return "ops"  # the one object, of this module
 
     def __dir__(self):
         return sorted({full.split("::")[0] for full in _C._dispatch_get_all_op_names()})

@@ -1,6 +1,8 @@
 """pickle, copy and deepcopy."""
 
 import copy
+import io
+import operator
 import pickle
 
 import pytest
@@ -158,3 +160,66 @@ def test_storages():
     view.release()
     assert len(storage.resize_(100)) == 100 and storage.tolist()[:5] == [0, 0, 0, 0, 1]
     assert len(shunt.UntypedStorage(5)) == 5
+
+
+class Watching(shunt.Tensor):
+    """Notes what its handler is called for, with the unit that the tensor has then."""
+
+    seen = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.seen += [(func.__name__, getattr(x, "unit", None)) for x in args if isinstance(x, cls)]
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def saved(obj):
+    file = io.BytesIO()
+    shunt.save(obj, file)
+    file.seek(0)
+    return shunt.load(file, weights_only=False)
+
+
+@pytest.mark.parametrize("again", [sent, copy.copy, copy.deepcopy, saved])
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_no_handler_sees_a_tensor_without_its_attributes(again, requires_grad):
+    x = shunt.ones(2).as_subclass(Watching)
+    x.unit = "km"
+    x.requires_grad_(requires_grad)
+    Watching.seen.clear()
+    got = again(x)
+    assert {unit for _, unit in Watching.seen} <= {"km"} and {name for name, _ in Watching.seen} <= {
+        "__reduce_ex__", "__deepcopy__"}
+    assert type(got) is Watching and got.unit == "km" and got.requires_grad == requires_grad
+
+
+def test_attributes_of_parameters():
+    p = shunt.nn.Parameter(shunt.ones(2), requires_grad=False)
+    p.label = "a"
+    for again in (sent, copy.copy, saved):
+        got = again(p)
+        assert type(got) is shunt.nn.Parameter and got.label == "a" and not got.requires_grad
+
+
+#: Of each kind of function one or two, by their public names.
+FUNCTIONS = ["add", "relu", "zeros", "tensor", "einsum", "sort", "meshgrid", "is_grad_enabled", "special.erf",
+             "linalg.cholesky", "linalg.norm", "nn.functional.linear", "nn.functional.gelu", "nn.functional.conv2d",
+             "nn.init.ones_", "func.vmap", "ops.aten.add.Tensor", "ops.aten.relu.default", "ops.aten.add", "ops.aten",
+             "ops", "Tensor.add", "Tensor.sum", "Tensor.__getitem__", "Tensor.backward", "float32", "finfo"]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_and_operators(name):
+    function = operator.attrgetter(name)(shunt)
+    for protocol in PROTOCOLS:
+        assert sent(function, protocol) is function
+    assert copy.deepcopy(function) is copy.copy(function) is saved(function) is function
+
+
+def test_functions_have_public_names():
+    for name in shunt._operators.__all__:
+        assert sent(getattr(shunt._operators, name)) is getattr(shunt._operators, name)
+    assert b"_C" not in pickle.dumps([shunt.relu, shunt.nn.functional.linear, shunt.special.erf])
+    module = shunt.nn.Linear(2, 2)
+    module.activation = shunt.relu
+    assert saved(module).activation is copy.deepcopy(module).activation is shunt.relu

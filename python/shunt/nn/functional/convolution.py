@@ -5,6 +5,7 @@ from shunt.nn.functional._common import numbers, ops
 
 # input @ weight.T + bias: the operator itself, as a function around it would cost half as much again.
 linear = ops.linear
+linear.__module__ = "shunt.nn.functional"  # for pickle
 
 
 def bilinear(input1, input2, weight, bias=None):
