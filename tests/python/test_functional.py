@@ -257,3 +257,12 @@ def test_an_encoders_padded_places(options):
         assert a == pytest.approx(b, rel=1e-4, abs=1e-5)
     for a, b in zip(ours_padded, theirs_padded):
         assert (a == pytest.approx(b, rel=1e-4, abs=1e-5)) if options else (any(a) and not any(b))
+
+
+def test_masks_of_attention():
+    q = shunt.ones(1, 2, 4)
+    for dtype in (shunt.int64, shunt.float64, shunt.float16):
+        with pytest.raises(RuntimeError, match="attn_mask to be of dtype Bool or Float"):
+            F.scaled_dot_product_attention(q, q, q, attn_mask=shunt.ones(2, 2, dtype=dtype))
+    half = q.half()
+    assert F.scaled_dot_product_attention(half, half, half, attn_mask=shunt.zeros(2, 2)).dtype is shunt.float16
