@@ -138,6 +138,7 @@ def test_gradients_pass_composites():
         (lambda: F.interpolate(ones(1, 1, 4)), ValueError, "size or scale_factor"),
         (lambda: F.interpolate(ones(1, 1, 4), 8, mode="bilinear"), NotImplementedError, "bilinear"),
         (lambda: F.pixel_shuffle(ones(1, 3, 2, 2), 2), RuntimeError, "divisible by the square"),
+        (lambda: F.pixel_unshuffle(ones(1, 3, 3, 2), 2), RuntimeError, "divisible by"),
         (lambda: F.one_hot(shunt.tensor([-1])), RuntimeError, "non-negative"),
         (lambda: F.triplet_margin_loss(ones(2, 2), ones(2, 2), ones(2, 2), margin=0), ValueError, "margin"),
         (lambda: F.max_pool1d(ones(2), 1), RuntimeError, "2D or 3D"),
