@@ -34,6 +34,12 @@ void checkOfChannels(const char* name, const Optional& t, int64_t channels, cons
 Tensor addedMask(const Tensor& query, const Tensor& key, const Optional& mask, bool is_causal) {
   SHUNT_CHECK(!is_causal || !isGiven(mask),
               "scaled_dot_product_attention(): Explicit attn_mask should not be set when is_causal=True");
+  if (isGiven(mask)) {
+    const ScalarType dtype = mask->scalar_type();
+    SHUNT_CHECK(dtype == kBool || dtype == kFloat || dtype == query.scalar_type(),
+                "scaled_dot_product_attention(): expected attn_mask to be of dtype Bool or Float, or of query's (",
+                query.scalar_type(), "), but got ", dtype);
+  }
   if (!is_causal && (!isGiven(mask) || mask->scalar_type() != kBool)) return isGiven(mask) ? *mask : Tensor();
   const Tensor seen =
       is_causal ? shunt::tril(query.new_ones({query.size(-2), key.size(-2)}, TensorOptions(kBool))) : *mask;
@@ -167,7 +173,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   // Half of the factor on each side keeps the products of 16-bit types small.
   const double factor = std::sqrt(scale.value_or(1.0 / std::sqrt(static_cast<double>(query.size(-1)))));
   Tensor scores = query.mul(factor).matmul(keys.transpose(-2, -1).mul(factor));
-  if (mask.defined()) scores = scores.add(mask);
+  if (mask.defined()) scores = scores.add(mask).to(query.scalar_type());  // a float mask of 16-bit scores
   // A row that sees nothing gives zeros, and zeros as gradients.
   Tensor blind;
   if (isGiven(attn_mask)) {

@@ -140,8 +140,10 @@ def _deepcopy(tensor, memo):
 
     from shunt import Tensor
     if not tensor.is_leaf:
-        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
-                           "at the moment.")
+        raise RuntimeError(
+            "deepcopy(): expected a tensor that autograd has no history of (graph leaves), got one made by "
+            f"{tensor.grad_fn.name()}; copy its detach()"
+        )
     if _C._is_wrapper_subclass(tensor):
         return _deepcopy_wrapper(tensor, memo)
     with no_grad():

@@ -82,7 +82,7 @@ def test_wrong_settings():
         shunt.autocast(3)
     with pytest.raises(RuntimeError, match="unsupported autocast device_type 'nowhere'"):
         shunt.autocast("nowhere")
-    with pytest.warns(UserWarning, match="not supported. Disabling"), shunt.autocast("cpu", dtype=shunt.float64):
+    with pytest.warns(UserWarning, match="got shunt.float64"), shunt.autocast("cpu", dtype=shunt.float64):
         assert not shunt.is_autocast_enabled("cpu")
     with pytest.raises(KeyError), shunt.autocast("cpu"):
         raise KeyError
@@ -115,3 +115,25 @@ def test_custom_forward_and_backward():
         assert plain(ctx, half) is True
     assert backward(ctx, half) is True
     assert cast(ctx, half) == (shunt.bfloat16, False)
+
+
+def test_dtypes_of_composites_and_of_lapack():
+    F, q, low = shunt.nn.functional, ones(1, 2, 3, 4), (shunt.eye(3) * 2).bfloat16()
+    with shunt.autocast("cpu"):
+        for result in (
+            F.scaled_dot_product_attention(q, q, q),
+            F.scaled_dot_product_attention(q, q, q, attn_mask=ones(3, 3)),
+            F.conv_transpose1d(ones(1, 3, 4), ones(3, 2, 2)),
+            F.conv_transpose2d(ones(1, 3, 4, 4), ones(3, 2, 2, 2)),
+        ):
+            assert result.dtype is shunt.bfloat16
+        for result in (
+            shunt.linalg.solve(low, low),
+            shunt.linalg.inv(low),
+            shunt.linalg.inv_ex(low)[0],
+            shunt.linalg.cholesky(low),
+            shunt.linalg.cholesky_ex(low)[0],
+            F.binary_cross_entropy(low / 4, low / 4),
+            F.kl_div(low, low, reduction="sum"),
+        ):
+            assert result.dtype is shunt.float32

@@ -121,26 +121,23 @@ def test_gradients_pass_composites():
 @pytest.mark.parametrize(
     "call, error, part",
     [
-        (
-            lambda: F.mse_loss(ones(2), ones(2), reduction="median"),
-            ValueError,
-            "median is not a valid value for reduction",
-        ),
-        (lambda: F.dropout(ones(2), 1.5), ValueError, "between 0 and 1"),
+        (lambda: F.mse_loss(ones(2), ones(2), reduction="median"), ValueError, "'sum', got 'median'"),
+        (lambda: F.dropout(ones(2), 1.5), ValueError, "from 0 to 1, got 1.5"),
         (lambda: F.hardtanh(ones(2), 2, 1), ValueError, "min_val"),
-        (lambda: F.glu(ones(3)), RuntimeError, "must be even"),
+        (lambda: F.glu(ones(3)), RuntimeError, "expected an even size"),
         (lambda: F.binary_cross_entropy(ones(2) * 2, ones(2)), RuntimeError, "between 0 and 1"),
-        (lambda: F.binary_cross_entropy(ones(2), ones(3)), ValueError, "target size"),
-        (lambda: F.batch_norm(ones(1, 3), None, None, training=True), ValueError, "more than 1 value"),
+        (lambda: F.binary_cross_entropy(ones(2), ones(3)), ValueError, "target of shape (2,), as input is, got (3,)"),
+        (lambda: F.batch_norm(ones(1, 3), None, None, training=True), ValueError, "more than one value"),
         (lambda: F.group_norm(ones(2, 3, 4), 2), RuntimeError, "divisible by num_groups"),
-        (lambda: F.pad(ones(2), (1,)), RuntimeError, "divisible by 2"),
-        (lambda: F.pad(ones(1, 2), (2, 0), mode="reflect"), RuntimeError, "Padding size"),
+        (lambda: F.pad(ones(2), (1,)), RuntimeError, "even count"),
+        (lambda: F.pad(ones(1, 2), (2, 0), mode="reflect"), RuntimeError, "less padding than the 2 elements"),
         (lambda: F.interpolate(ones(1, 1, 4)), ValueError, "size or scale_factor"),
         (lambda: F.interpolate(ones(1, 1, 4), 8, mode="bilinear"), NotImplementedError, "bilinear"),
         (lambda: F.pixel_shuffle(ones(1, 3, 2, 2), 2), RuntimeError, "divisible by the square"),
+        (lambda: F.pixel_unshuffle(ones(1, 3, 3, 2), 2), RuntimeError, "divisible by"),
         (lambda: F.one_hot(shunt.tensor([-1])), RuntimeError, "non-negative"),
         (lambda: F.triplet_margin_loss(ones(2, 2), ones(2, 2), ones(2, 2), margin=0), ValueError, "margin"),
-        (lambda: F.max_pool1d(ones(2), 1), RuntimeError, "2D or 3D"),
+        (lambda: F.max_pool1d(ones(2), 1), RuntimeError, "2 or 3 dimensions, got shape [2]"),
     ],
 )
 def test_errors(call, error, part):
@@ -257,3 +254,12 @@ def test_an_encoders_padded_places(options):
         assert a == pytest.approx(b, rel=1e-4, abs=1e-5)
     for a, b in zip(ours_padded, theirs_padded):
         assert (a == pytest.approx(b, rel=1e-4, abs=1e-5)) if options else (any(a) and not any(b))
+
+
+def test_masks_of_attention():
+    q = shunt.ones(1, 2, 4)
+    for dtype in (shunt.int64, shunt.float64, shunt.float16):
+        with pytest.raises(RuntimeError, match="attn_mask to be of dtype Bool or Float"):
+            F.scaled_dot_product_attention(q, q, q, attn_mask=shunt.ones(2, 2, dtype=dtype))
+    half = q.half()
+    assert F.scaled_dot_product_attention(half, half, half, attn_mask=shunt.zeros(2, 2)).dtype is shunt.float16
