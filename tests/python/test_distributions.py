@@ -449,6 +449,44 @@ def test_vmap_and_compile():
     assert hits(compiled) >= 2
 
 
+ONE, VECTOR = shunt.ones(()), shunt.ones(3)
+#: What takes parameters that are checked, with a batch of them.
+CHECKED = {
+    "Normal": (lambda p: OURS.Normal(p, p).log_prob(0 * ONE), 0.2 + shunt.rand(4)),
+    "Categorical": (lambda p: OURS.Categorical(p).entropy(), 0.2 + shunt.rand(4, 3)),
+    "Categorical, drawn": (lambda p: OURS.Categorical(p).log_prob(shunt.ones((), dtype=shunt.int64)),
+                           0.2 + shunt.rand(4, 3)),
+    "Bernoulli": (lambda p: OURS.Bernoulli(p).log_prob(ONE), shunt.rand(4)),
+    "Geometric": (lambda p: OURS.Geometric(p).log_prob(ONE), 0.1 + shunt.rand(4) / 2),
+    "Uniform": (lambda p: OURS.Uniform(p, 2.0).log_prob(ONE), shunt.rand(4)),
+    "Independent": (lambda p: OURS.Independent(OURS.Laplace(p, VECTOR), 1).log_prob(VECTOR), shunt.rand(4, 3)),
+    "Transformed": (lambda p: OURS.TransformedDistribution(OURS.Normal(p, 1.0), [OURS.ExpTransform()]).log_prob(ONE),
+                    shunt.rand(4)),
+    "MixtureSameFamily": (lambda p: OURS.MixtureSameFamily(OURS.Categorical(p), OURS.Normal(VECTOR, p)).log_prob(ONE),
+                          0.2 + shunt.rand(4, 3)),
+    "MultivariateNormal": (lambda p: OURS.MultivariateNormal(VECTOR, p.diag()).log_prob(VECTOR),
+                           0.2 + shunt.rand(4, 3)),
+    "its triangle": (lambda p: OURS.MultivariateNormal(VECTOR, scale_tril=p.diag()).entropy(), 0.2 + shunt.rand(4, 3)),
+    "its precision": (lambda p: OURS.MultivariateNormal(VECTOR, precision_matrix=p.diag()).log_prob(VECTOR),
+                      0.2 + shunt.rand(4, 3)),
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_checks_are_left_out_where_values_cannot_be_read(name):
+    function, batch = CHECKED[name]
+    each = shunt.stack([function(p) for p in batch])
+    assert shunt.allclose(shunt.func.vmap(function)(batch), each, atol=1e-6)
+    gradient = shunt.func.vmap(shunt.func.grad(function))(batch)
+    assert gradient.shape == batch.shape and not gradient.isnan().any()
+    compiled = shunt.compile(function)
+    for _ in range(4):
+        assert shunt.equal(compiled(batch[0]), each[0])
+    assert hits(compiled) >= 2
+    with pytest.raises(ValueError):
+        shunt.compile(function)(batch[0] * float("nan"))
+
+
 class Shifted(OURS.transforms.Transform):
     """A transform with an argument, and without with_cache()."""
 

@@ -299,25 +299,31 @@ class _CorrCholesky(_LowerCholesky):
         return super().check(value) & unit.all(-1)
 
 
+def _is_square(value):
+    return value.shape[-2] == value.shape[-1]
+
+
 class _Square(Constraint):
     event_dim = 2
 
     def check(self, value):
         from shunt import bool as boolean_dtype, full
 
-        return full(value.shape[:-2], value.shape[-2] == value.shape[-1], dtype=boolean_dtype, device=value.device)
+        return full(value.shape[:-2], _is_square(value), dtype=boolean_dtype, device=value.device)
 
 
 class _Symmetric(_Square):
     def check(self, value):
         square = super().check(value)
-        return square if not square.all() else _of_matrices((value - value.mT).abs() <= 1e-6 + 1e-5 * value.mT.abs())
+        if not _is_square(value):
+            return square
+        return _of_matrices((value - value.mT).abs() <= 1e-6 + 1e-5 * value.mT.abs())
 
 
 class _PositiveDefinite(_Symmetric):
     def check(self, value):
         symmetric = super().check(value)
-        if not symmetric.all():
+        if not _is_square(value):
             return symmetric
         from shunt.linalg import cholesky_ex
 
@@ -327,7 +333,7 @@ class _PositiveDefinite(_Symmetric):
 class _PositiveSemidefinite(_Symmetric):
     def check(self, value):
         symmetric = super().check(value)
-        if not symmetric.all():
+        if not _is_square(value):
             return symmetric
         from shunt import eye, finfo
         from shunt.linalg import cholesky_ex

@@ -7,7 +7,7 @@ from shunt import _operators as ops
 from shunt._tensor import Tensor
 from shunt.autograd import no_grad
 from shunt.distributions.constraints import is_dependent
-from shunt.distributions.utils import lazy_property
+from shunt.distributions.utils import holds, lazy_property
 
 __all__ = ["Distribution"]
 
@@ -51,12 +51,14 @@ class Distribution:
                 "perhaps, or pass validate_args=False",
                 stacklevel=3,
             )
+        if _C._is_recording():
+            return  # the values of a graph's tensors aren't known, and the first call has checked its own
         for name, constraint in constraints.items():
             unmade = name not in self.__dict__ and isinstance(getattr(type(self), name, None), lazy_property)
             if is_dependent(constraint) or unmade:
                 continue
             value = getattr(self, name)
-            if not constraint.check(value).all():
+            if not holds(constraint.check(value)):
                 raise ValueError(
                     f"{type(self).__name__}(): expected parameter {name} within {constraint!r}, got "
                     f"{type(value).__name__} of shape {tuple(value.shape)} in {self!r}:\n{value}"
@@ -178,7 +180,7 @@ class Distribution:
                 stacklevel=3,
             )
             return
-        if not support.check(value).all():
+        if not _C._is_recording() and not holds(support.check(value)):
             raise ValueError(
                 f"{type(self).__name__}.log_prob(): expected a value within the support {support!r}, got "
                 f"{type(value).__name__} of shape {tuple(value.shape)} for {self!r}:\n{value}"

@@ -6,7 +6,7 @@ from shunt.autograd import no_grad
 from shunt.distributions import constraints
 from shunt.distributions._with_logits import WithLogits, check_one
 from shunt.distributions.distribution import Distribution
-from shunt.distributions.utils import batch_shape_of, broadcast_all
+from shunt.distributions.utils import batch_shape_of, broadcast_all, holds
 from shunt.nn.functional import binary_cross_entropy_with_logits
 
 __all__ = ["Geometric"]
@@ -25,7 +25,7 @@ class Geometric(WithLogits, Distribution):
         else:
             given, (self.logits,) = logits, broadcast_all(logits)
         super().__init__(batch_shape_of((given,), self._param), validate_args=validate_args)
-        if self._validate_args and probs is not None and not (self.probs > 0).all():
+        if self._validate_args and probs is not None and not holds(self.probs > 0):
             raise ValueError(
                 f"Geometric(): expected probs greater than 0, got shape {tuple(self.probs.shape)} in "
                 f"{self!r}:\n{self.probs}"

@@ -60,6 +60,19 @@ class lazy_property:
         return value
 
 
+def holds(mask):
+    """Whether all of a mask is true, as far as that can be read: a mask of vmap's samples, of meta or fake tensors, or of
+    a function that compile() records, holds."""
+    if _C._is_recording() or mask.is_meta:
+        return True
+    try:
+        return bool(mask.all())
+    except RuntimeError:
+        if _C._wrapper_text(mask) is None:
+            raise
+        return True
+
+
 def sum_rightmost(value, dim):
     """The sum over the last `dim` dimensions."""
     return value if dim == 0 else value.reshape((*value.shape[:-dim], -1)).sum(-1)
