@@ -20,6 +20,8 @@ from shunt import _C
 __all__ = ["Compiled", "InvalidBackend", "compile", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting",
            "list_backends", "reset"]
 
+_MAX_REASONS = 16  # that explain() counts apart
+_MAX_EXPLAINED = 4000  # characters of explain(), nearly
 _UNSTABLE_CALLS = 3  # calls that change what the function reads, before it is left alone
 _LIFT_AFTER = 3  # values of a float, before it is a tensor to the graph
 _OPTIONS = {"record_after": None, "max_variants": 8, "max_sizes": 32, "check": None}
@@ -78,7 +80,8 @@ class Compiled(_C._CompiledBase):
         self._given_up = ""
         self._unstable_calls = 0
         self._without = {}  # reasons for calls that ran the function, and how often
-        self._misses = []
+        self._missed_last = ""  # where the arguments or values of the last call differed that no variant fitted
+        self._is_full_up = False  # there were as many variants as may be, and a call for another
         self._values_of = {}  # by path of a float argument: values seen
 
     # --- calls that no specialisation fits ---
@@ -92,6 +95,8 @@ class Compiled(_C._CompiledBase):
             self._lock.release()
 
     def _run(self, why, args, kwargs):
+        if why not in self._without and len(self._without) >= _MAX_REASONS:
+            why = "other reasons"
         self._without[why] = self._without.get(why, 0) + 1
         return self._function(*args, **kwargs)
 
@@ -99,8 +104,7 @@ class Compiled(_C._CompiledBase):
         _, observe, _, _ = _walker()
         self._note_miss(args, kwargs)
         if len(self._specializations) >= self._options["max_variants"]:
-            return self._run(f"there are {len(self._specializations)} variants (max_variants) for other arguments and "
-                             f"values: {self._misses[-1]}", args, kwargs)
+            return self._run(self._too_many_variants(), args, kwargs)
         try:
             specialization = self._specialization_for(args, kwargs)
         except (TypeError, ValueError) as error:
@@ -112,6 +116,17 @@ class Compiled(_C._CompiledBase):
             result = self._function(*args, **kwargs)
         self._add(specialization, observed, args, kwargs)
         return result
+
+    def _too_many_variants(self):
+        # Without the values, so that calls are counted together that differ in one place.
+        place = self._missed_last.partition(": expected ")[0]
+        why = f"there are {len(self._specializations)} variants (max_variants) for other values of {place}"
+        if not self._is_full_up:
+            self._is_full_up = True
+            _C._warn(f"shunt.compile: {self._name} runs as it does without from now on where no variant fits: {why}. "
+                     "Keep a number that changes from call to call in a tensor, such as lr=shunt.tensor(0.1) of an "
+                     "optimizer")
+        return why
 
     def _specialization_for(self, args, kwargs):
         made = _C._Specialization(args, kwargs, ())
@@ -156,7 +171,7 @@ class Compiled(_C._CompiledBase):
         if not reason:
             failed = last.first_failed()
             reason = self._mismatch(last, failed) if failed >= 0 else "another thread changed something"
-        self._misses = [*self._misses[-7:], reason]
+        self._missed_last = reason
 
     def _mismatch(self, specialization, failed):
         guard, _, refusal, _ = _walker()
@@ -250,11 +265,11 @@ class Compiled(_C._CompiledBase):
                          f"  variant {n}: runs without a graph: {why}")
             lines += ["    " + line for line in (s.explain() or "").splitlines()]
         lines += [f"  {count} calls ran the function: {why}" for why, count in self._without.items()]
-        if self._misses:
-            lines.append(f"  the last call that no variant fitted: {self._misses[-1]}")
+        if self._missed_last:
+            lines.append(f"  the last call that no variant fitted: {self._missed_last}")
         if len(lines) == 1:
             lines.append("  not called yet")
-        return "\n".join(lines)
+        return "\n".join(_within(lines, _MAX_EXPLAINED))
 
     def graph(self):
         """Text: the graph that was made or run last; None where there is none."""
@@ -315,6 +330,19 @@ class Compiled(_C._CompiledBase):
 
 
 _C._allow_vectorcall(Compiled)
+
+
+def _within(lines, limit):
+    """The lines, long ones cut, and without those in the middle that are too many."""
+    lines = [line if len(line) <= 400 else line[:397] + "..." for line in lines]
+    if sum(map(len, lines)) <= limit:
+        return lines
+    first, last = [], []
+    while lines and sum(map(len, first)) + len(lines[0]) <= limit * 2 // 3:
+        first.append(lines.pop(0))
+    while lines and sum(map(len, last)) + len(lines[-1]) <= limit // 3:
+        last.insert(0, lines.pop())
+    return [*first, f"  ... {len(lines)} more lines", *last]
 
 
 def _register(compiled):
