@@ -1,4 +1,4 @@
-"""LiftedFloat: what stands for a float argument that takes many values, while a function is recorded.
+"""LiftedFloat: what stands for a float that takes many values, an argument or one that is read, while a function is recorded.
 
 To the graph it is an input, a tensor of one double. Sums, differences and products of it with numbers are those that
 Python computes. With a tensor it does what a Python number does: it is rounded to the tensor's dtype, and doesn't
@@ -15,7 +15,7 @@ from shunt._tensor import Tensor
 
 def _refuse(what):
     from shunt._walk.refusal import Refused
-    raise Refused(f"a float argument that takes many values {what}, and a graph would freeze it: keep it in a tensor")
+    raise Refused(f"a float that takes many values {what}, and a graph would freeze it: keep it in a tensor")
 
 
 def _refused(what):

@@ -82,7 +82,9 @@ class Compiled(_C._CompiledBase):
         self._without = {}  # reasons for calls that ran the function, and how often
         self._missed_last = ""  # where the arguments or values of the last call differed that no variant fitted
         self._is_full_up = False  # there were as many variants as may be, and a call for another
-        self._values_of = {}  # by path of a float argument: values seen
+        self._values_of = {}  # by path of a float argument, or of one that is read: values seen
+        self._never_lifted = set()  # paths of those whose values the function looks at
+        self._reads = {}  # by specialisation: floats that are read, and are tensors to its graph
 
     # --- calls that no specialisation fits ---
 
@@ -130,13 +132,23 @@ class Compiled(_C._CompiledBase):
 
     def _specialization_for(self, args, kwargs):
         made = _C._Specialization(args, kwargs, ())
-        lifted = []
-        for path, value in made.floats():
-            values = self._values_of.setdefault(path, set())
-            values.add(repr(value))
-            if len(values) > _LIFT_AFTER:
-                lifted.append(path)
+        lifted = [path for path, value in made.floats() if self._is_one_of_many(path, value)]
         return _C._Specialization(args, kwargs, tuple(lifted)) if lifted else made
+
+    def _is_one_of_many(self, path, value):
+        """Whether a float has had many values, this one among them."""
+        values = self._values_of.setdefault(path, set())
+        if len(values) <= _LIFT_AFTER:
+            values.add(repr(value))
+        return len(values) > _LIFT_AFTER
+
+    def _lift_reads(self, guards):
+        """Lets floats among what is read that have had many values be tensors to the graph."""
+        paths = {path for path, values in self._values_of.items() if len(values) > _LIFT_AFTER} - self._never_lifted
+        if not paths:
+            return []
+        from shunt._lifted_reads import lift
+        return lift(guards, paths)
 
     def _add(self, specialization, observed, args, kwargs):
         guard, _, refusal, walk = _walker()
@@ -151,6 +163,8 @@ class Compiled(_C._CompiledBase):
             self._give_up(why)
             return
         self._facts[specialization] = (observed, walked, why)
+        if why is None:
+            self._reads[specialization] = self._lift_reads(walked.guards)
         specialization.guard(walked.guards, guard.MISSING, walked.alive, [tensor for _, tensor in walked.tensors])
         failed = specialization.first_failed()
         if failed >= 0:
@@ -169,9 +183,21 @@ class Compiled(_C._CompiledBase):
         last = self._specializations[0]
         reason = last.difference(args, kwargs)
         if not reason:
+            self._note_floats(last)
             failed = last.first_failed()
             reason = self._mismatch(last, failed) if failed >= 0 else "another thread changed something"
         self._missed_last = reason
+
+    def _note_floats(self, specialization):
+        """Notes the values of floats that are read, where they aren't those of a specialisation for the same arguments."""
+        guard, _, _, _ = _walker()
+        for found in self._facts[specialization][1].guards:
+            if found.kind != "item" or type(found.expected) is not float:
+                continue
+            values = guard.mismatch(found)
+            if values is not None and type(values[1]) is float:
+                self._is_one_of_many(found.path, values[0])
+                self._is_one_of_many(found.path, values[1])
 
     def _mismatch(self, specialization, failed):
         guard, _, refusal, _ = _walker()
@@ -201,6 +227,7 @@ class Compiled(_C._CompiledBase):
         what = self._mismatch(specialization, failed) if failed >= 0 else f"its arguments: {difference}"
         _C._note_change(specialization, what)
         observed = self._facts.pop(specialization, (None,))[0]
+        self._reads.pop(specialization, None)
         if specialization in self._specializations:
             self._specializations.remove(specialization)
         self._observed = observed
@@ -213,10 +240,19 @@ class Compiled(_C._CompiledBase):
 
     def _record(self, specialization, args, kwargs):
         """Runs the function on what stands for its tensors."""
-        observed = self._facts[specialization][0]
+        observed, reads = self._facts[specialization][0], self._reads[specialization]
         extent, refusals = observed.extent, len(observed.refusals)
-        with observed.watching():
-            result = self._function(*args, **kwargs)
+        if reads:
+            from shunt._lifted_reads import standing_in
+            try:
+                with standing_in(reads), observed.watching():
+                    result = self._function(*args, **kwargs)
+            except BaseException:
+                self._keep_values(specialization, reads)
+                raise
+        else:
+            with observed.watching():
+                result = self._function(*args, **kwargs)
         if len(observed.refusals) > refusals:
             refused = observed.refusals[refusals]
             raise _walker()[2].Refused(refused.reason, refused.path)
@@ -226,6 +262,12 @@ class Compiled(_C._CompiledBase):
             self._observed = observed
             raise _walker()[2].Refused("functions were called that earlier calls hadn't called")
         return result
+
+    def _keep_values(self, specialization, reads):
+        """What is done with these floats needs their values: each has variants of its own from now on."""
+        self._never_lifted.update(r.guard.path for r in reads)
+        if specialization in self._specializations:
+            self._specializations.remove(specialization)
 
     def _reason(self, error):
         """Why a recording has failed, with the line of the user's code."""

@@ -3,6 +3,7 @@
 #include "python/common/state/values.h"
 
 #include <array>
+#include <cstring>
 #include <string_view>
 
 namespace shunt::python {
@@ -74,9 +75,9 @@ bool havePlainHashes(PyObject* dict) {
 }  // namespace
 
 StateGuards::Kind StateGuards::kindOf(const std::string& name) {
-  static constexpr std::array<std::string_view, 13> kNames = {
-      "item",      "missing",        "keys",  "index", "length",  "cell",   "empty_cell",
-      "attribute", "type_attribute", "plain", "set",   "context", "counter"};
+  static constexpr std::array<std::string_view, 14> kNames = {
+      "item",       "number",    "missing",        "keys",  "index", "length",  "cell",
+      "empty_cell", "attribute", "type_attribute", "plain", "set",   "context", "counter"};
   for (size_t i = 0; i < kNames.size(); ++i)
     if (kNames[i] == name) return static_cast<Kind>(i);
   PyErr_SetString(PyExc_ValueError, ("unknown kind of guard: " + name).c_str());
@@ -99,12 +100,17 @@ void StateGuards::add(PyObject* guard) {
   if (g.kind == Kind::kIndex) g.number = PyLong_AsSsize_t(key);
   if (g.kind == Kind::kLength) g.number = PyLong_AsSsize_t(expected);
   if (PyErr_Occurred() != nullptr) throw PythonError();
-  if (g.kind == Kind::kItem || g.kind == Kind::kMissing) g.by_hash = isValue(key) && hasPlainHash(key);
+  const bool is_item = g.kind == Kind::kItem || g.kind == Kind::kNumber || g.kind == Kind::kMissing;
+  if (is_item) g.by_hash = isValue(key) && hasPlainHash(key);
+  if (g.kind == Kind::kNumber && (!PyByteArray_Check(expected) || PyByteArray_GET_SIZE(expected) != sizeof(double))) {
+    PyErr_SetString(PyExc_TypeError, "a guard of a number has no bytearray of 8 for it");
+    throw PythonError();
+  }
   g.is_class = g.kind == Kind::kAttribute && PyUnicode_CompareWithASCIIString(key, "__class__") == 0;
   if (g.kind == Kind::kKeys || g.kind == Kind::kSet)
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(expected); ++i)
       g.by_values.push_back(isValue(PyTuple_GET_ITEM(expected, i)));
-  const bool of_dict = g.kind == Kind::kItem || g.kind == Kind::kMissing || g.kind == Kind::kKeys;
+  const bool of_dict = is_item || g.kind == Kind::kKeys;
   const bool of_type = g.kind == Kind::kTypeAttribute || g.kind == Kind::kPlain;
   if ((of_dict && !PyDict_Check(owner)) || (of_type && !PyType_Check(owner))) {
     PyErr_SetString(PyExc_TypeError, "a guard of a dict or class has another owner");
@@ -209,6 +215,14 @@ bool StateGuards::holds(const Guard& g) const {
   switch (g.kind) {
     case Kind::kItem:
       return isExpected(g, itemOf(g));
+    case Kind::kNumber: {
+      // While the dict is passed by, as it hasn't changed, the number is the one that was written last.
+      PyObject* const got = itemOf(g);
+      if (got == nullptr || !PyFloat_CheckExact(got)) return false;
+      const double value = PyFloat_AS_DOUBLE(got);
+      std::memcpy(PyByteArray_AS_STRING(g.expected.get()), &value, sizeof(value));
+      return true;
+    }
     case Kind::kMissing: {
       PyObject* const got = itemOf(g);
       return got == nullptr || got == missing_.get();

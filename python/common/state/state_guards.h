@@ -32,6 +32,7 @@ class StateGuards {
  private:
   enum class Kind : uint8_t {
     kItem,
+    kNumber,
     kMissing,
     kKeys,
     kIndex,
@@ -50,7 +51,7 @@ class StateGuards {
     bool by_value;
     Ref owner, key, expected;
     Py_ssize_t number = 0;             // index or length
-    bool by_hash = false;              // of kItem and kMissing: whether to look the key up
+    bool by_hash = false;              // of items: whether to look the key up
     bool is_class = false;             // of kAttribute: the type itself, whatever it says of its class
     std::vector<bool> by_values = {};  // of kKeys and kSet: whether the expected key counts by value
     mutable Py_ssize_t at = 0;         // where the key stood last

@@ -7,6 +7,8 @@ overridden method of a container. MISSING as what is expected: nothing may be th
 
     kind             owner                 holds while
     item             dict                  owner[key] is expected; a key that doesn't count by value is found by identity
+    number           dict                  owner[key] is a float. `expected`, a bytearray of 8, gets its value, a double.
+                                           The package shunt_torch, which makes none of them, doesn't have it
     missing          dict                  key isn't in owner
     keys             dict                  tuple(owner) has the expected keys, in this order
     index            list, deque           owner[key] is expected
@@ -134,6 +136,11 @@ def mismatch(guard: Guard) -> Optional[Tuple[Any, Any]]:
     if guard.kind == "plain":
         added = [name for name in expected if type_lookup(got, name) is not type_lookup(object, name)]
         return (f"a class without {added[0]}", type_lookup(got, added[0])) if added else None
+    if guard.kind == "number":
+        if type(got) is not float:
+            return "a float", got
+        expected[:] = struct.pack("=d", got)
+        return None
     if guard.kind == "length":
         return None if expected == got else (expected, got)
     return None if got is expected or guard.by_value and same_value(expected, got) else (expected, got)
@@ -187,6 +194,7 @@ def _look_attribute(owner: object, key: str) -> object:
 
 _LOOK = {
     "item": _look_item,
+    "number": _look_item,
     "missing": _look_item,
     "keys": _look_keys,
     "index": _look_index,

@@ -33,7 +33,7 @@ class SGD(Optimizer):
                                   "fused": fused})
 
     def _update(self, params, grads, states, group):
-        momentum, lr = group["momentum"], group["lr"]
+        momentum, lr = group["momentum"], rate_of(group["lr"])
         for p, grad, state in zip(params, grads, states):
             grad = with_decay(p, grad, group)
             if momentum != 0:
@@ -44,7 +44,7 @@ class SGD(Optimizer):
                     buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
                 grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
             if isinstance(lr, Tensor):
-                p.sub_(grad * rate_of(lr))
+                p.sub_(grad * lr)
             else:
                 p.add_(grad, alpha=-lr)
 

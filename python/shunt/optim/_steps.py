@@ -19,8 +19,11 @@ def number_in_state(number=0):
 
 
 def rate_of(lr):
-    """A learning rate as it enters updates: a number, or a float64 tensor without dimensions, which takes any dtype."""
-    return lr.reshape(()).double() if isinstance(lr, Tensor) else lr
+    """A learning rate as it enters updates: a number, or a float64 tensor without dimensions, which takes any dtype. That
+    is what a graph has for a number that changes (LiftedFloat)."""
+    if isinstance(lr, Tensor):
+        return lr.reshape(()).double()
+    return lr if type(lr) in (float, int) else getattr(lr, "tensor", lr)
 
 
 def with_decay(p, grad, group):
