@@ -48,8 +48,8 @@ def _answers(name, shunts, cache):
                 pass
             if not attribute.startswith("__"):
                 _note(f"{name}.{attribute}")
-            raise AttributeError(f"module '{name}', which is Shunt's {shunts.__name__}, has no attribute "
-                                 f"'{attribute}'") from None
+            from shunt._near_names import no_attribute
+            raise no_attribute(f"module '{name}', answered by {shunts.__name__},", attribute, dir(shunts)) from None
         # Objects that are modules by their class only, such as shunt.ops, are what they are.
         if (isinstance(value, types.ModuleType) and sys.modules.get(value.__name__) is value
                 and value.__name__.startswith("shunt.")):

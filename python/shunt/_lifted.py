@@ -1,4 +1,5 @@
-"""LiftedFloat: what stands for a float that takes many values, an argument or one that is read, while a function is recorded.
+"""LiftedFloat: what stands for a float that takes many values, an argument or one that is read, while a function is
+recorded.
 
 To the graph it is an input, a tensor of one double. Sums, differences and products of it with numbers are those that
 Python computes. With a tensor it does what a Python number does: it is rounded to the tensor's dtype, and doesn't

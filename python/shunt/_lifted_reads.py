@@ -4,7 +4,8 @@ global, and that took many values: inputs of its graph.
 Note [Lifted reads]
 The guard of such a float, of kind "number", holds whatever its value is, and writes it to a bytearray. A tensor over
 these bytes is what the graph has captured, so each run reads the value that the guards found just before. While the
-function is recorded, a LiftedFloat of that tensor stands in the dictionary.
+function is recorded, a LiftedFloat of that tensor stands in the dictionary, where other threads see
+it, too.
 """
 
 import contextlib

@@ -1,5 +1,7 @@
 """Names that are written nearly like one that isn't there."""
 
+_hints = {}  # by whose name it is and the name: programs ask again and again whether something is there
+
 
 def near_names(name, known, most=3):
     """Those of `known` that a misspelt name may mean, the nearest first."""
@@ -9,6 +11,10 @@ def near_names(name, known, most=3):
 
 def no_attribute(whose, name, known):
     """The AttributeError for a name that isn't there, with those that are near."""
-    near = near_names(name, known) if not name.startswith("__") else []
-    hint = f"; did you mean {' or '.join(repr(other) for other in near)}?" if near else ""
+    hint = _hints.get((whose, name))
+    if hint is None:
+        near = near_names(name, known) if not name.startswith("_") else []
+        hint = f"; did you mean {' or '.join(repr(other) for other in near)}?" if near else ""
+        if len(_hints) < 1000:
+            _hints[whose, name] = hint
     return AttributeError(f"{whose} has no attribute '{name}'{hint}")

@@ -187,8 +187,8 @@ def _offered(method):
     return offered
 
 
-for _name in ("__contains__", "__deepcopy__", "__format__", "__reduce_ex__", "__repr__", "__reversed__", "backward", "new",
-              "type"):
+for _name in ("__contains__", "__deepcopy__", "__format__", "__reduce_ex__", "__repr__", "__reversed__", "backward",
+              "new", "type"):
     setattr(Tensor, _name, _offered(Tensor.__dict__[_name]))
 
 

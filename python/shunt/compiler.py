@@ -189,7 +189,7 @@ class Compiled(_C._CompiledBase):
         self._missed_last = reason
 
     def _note_floats(self, specialization):
-        """Notes the values of floats that are read, where they aren't those of a specialisation for the same arguments."""
+        """Notes the values of floats that are read, where they aren't those of a specialisation for these arguments."""
         guard, _, _, _ = _walker()
         for found in self._facts[specialization][1].guards:
             if found.kind != "item" or type(found.expected) is not float:

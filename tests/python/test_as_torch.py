@@ -159,3 +159,23 @@ def test_what_is_set_is_seen(tmp_path):
         assert [f(torch.ones(2)).tolist() for _ in range(5)] == [[2.0, 2.0]] * 5
         """)
     assert result.returncode == 0, result.stderr
+
+
+def test_a_misspelt_name():
+    program = """
+import shunt, sys
+shunt.as_torch()
+import torch
+for module, name in ((shunt, "zeross"), (torch, "zeross"), (torch.nn, "Lnear"), (torch, "nothing_like_it")):
+    for _ in range(2):
+        try:
+            getattr(module, name)
+        except AttributeError as error:
+            print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.splitlines()[::2] == done.stdout.splitlines()[1::2] == [
+        "module 'shunt' has no attribute 'zeross'; did you mean 'zeros'?",
+        "module 'torch', answered by shunt, has no attribute 'zeross'; did you mean 'zeros'?",
+        "module 'torch.nn', answered by shunt.nn, has no attribute 'Lnear'; did you mean 'Linear'?",
+        "module 'torch', answered by shunt, has no attribute 'nothing_like_it'"], done.stderr

@@ -61,8 +61,8 @@ class lazy_property:
 
 
 def holds(mask):
-    """Whether all of a mask is true, as far as that can be read: a mask of vmap's samples, of meta or fake tensors, or of
-    a function that compile() records, holds."""
+    """Whether all of a mask is true, as far as that can be read: a mask of vmap's samples, of meta or fake tensors, or
+    of a function that compile() records, holds."""
     if _C._is_recording() or mask.is_meta:
         return True
     try:

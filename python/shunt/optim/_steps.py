@@ -19,8 +19,8 @@ def number_in_state(number=0):
 
 
 def rate_of(lr):
-    """A learning rate as it enters updates: a number, or a float64 tensor without dimensions, which takes any dtype. That
-    is what a graph has for a number that changes (LiftedFloat)."""
+    """A learning rate as it enters updates: a number, or a float64 tensor without dimensions, which takes any dtype.
+    That is what a graph has for a number that changes (LiftedFloat)."""
     if isinstance(lr, Tensor):
         return lr.reshape(()).double()
     return lr if type(lr) in (float, int) else getattr(lr, "tensor", lr)
