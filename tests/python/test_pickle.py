@@ -223,3 +223,4 @@ def test_functions_have_public_names():
     module = shunt.nn.Linear(2, 2)
     module.activation = shunt.relu
     assert saved(module).activation is copy.deepcopy(module).activation is shunt.relu
+    assert sent(shunt.unique_consecutive) is shunt.unique_consecutive is not shunt._operators.unique_consecutive

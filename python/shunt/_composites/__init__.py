@@ -1,5 +1,6 @@
 """Functions and methods that are made of a few operators each, where PyTorch has one of the name."""
 
+from shunt import _operators
 from shunt._composites import more_forms  # noqa: F401  registers them
 from shunt._composites._common import METHODS, broadcast_shapes
 from shunt._composites.indexing import index_copy, index_fill, masked_scatter, put, take
@@ -152,6 +153,10 @@ __all__ = [
     "vdot",
     "vsplit",
 ]
+
+# Functions of the dictionary that others here have the names of are found beside these.
+for _name in set(__all__).intersection(vars(_operators)):
+    vars(_operators)[_name].__module__ = "shunt._operators"
 
 
 def add_methods(cls):
