@@ -47,7 +47,18 @@ PyObject* setMoreForms(PyObject*, PyObject* by_name) {
   Py_RETURN_NONE;
 }
 
+/// _result_type(name): the class of the results of a function; None for those without names.
+PyObject* resultTypeFromPython(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (text == nullptr) throw PythonError();
+    auto* const type = reinterpret_cast<PyObject*>(resultTypeOf(text));
+    return Py_NewRef(type != nullptr ? type : Py_None);
+  });
+}
+
 PyMethodDef module_functions[] = {
+    {"_result_type", resultTypeFromPython, METH_O, nullptr},
     {"_set_more_forms", setMoreForms, METH_O, nullptr},
     {"_warn", warnFromPython, METH_VARARGS, nullptr},
     {"_set_tensor_class", setTensorClass, METH_O, nullptr},

@@ -224,3 +224,24 @@ def test_functions_have_public_names():
     module.activation = shunt.relu
     assert saved(module).activation is copy.deepcopy(module).activation is shunt.relu
     assert sent(shunt.unique_consecutive) is shunt.unique_consecutive is not shunt._operators.unique_consecutive
+
+
+#: Of operators and of what is made of them, as functions and methods.
+RESULTS = ["x.max(0)", "shunt.max(x, 0)", "x.sort()", "x.topk(2)", "x.median(0)", "shunt.aminmax(x)", "x.mode()",
+           "x.kthvalue(1)", "x.cummax(0)", "shunt.linalg.slogdet(x @ x.T + shunt.eye(2))", "shunt.histogram(x, 3)"]
+
+
+@pytest.mark.parametrize("expression", RESULTS)
+def test_results_with_names(expression):
+    result = eval(expression, {"shunt": shunt, "x": shunt.arange(6.0).reshape(2, 3)})
+    for again in (*(lambda r, p=p: sent(r, p) for p in PROTOCOLS), copy.deepcopy, saved):
+        got = again(result)
+        assert type(got) is type(result) and all(map(shunt.equal, got, result))
+    assert type(result) is getattr(shunt.return_types, type(result).__name__)
+
+
+def test_return_types():
+    x = shunt.ones(2, 2)
+    assert type(x.max(0)) is type(shunt.max(x, 0)) is type(x.max(dim=1, keepdim=True)) is shunt.return_types.max
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        shunt.return_types.nothing

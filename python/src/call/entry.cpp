@@ -33,11 +33,15 @@ PyObject* reprOfResults(PyObject* self, PyObject*) {
 }
 PyMethodDef repr_of_results = {"__repr__", reprOfResults, METH_NOARGS, nullptr};
 
-/// A class of tuples with the names of the results: shunt.return_types.max.
+/// A class of tuples with the names of the results: shunt.return_types.max. One for all overloads with these results.
 PyTypeObject* resultType(const char* name, const FunctionSchema& schema) {
   const auto& returns = schema.returns();
   if (returns.size() < 2 || returns[0].name.empty() || schema.operator_name().baseName().starts_with('_'))
     return nullptr;
+  static auto& made = *new std::unordered_map<std::string, PyTypeObject*>();
+  std::string id = name;
+  for (const Argument& r : returns) id += ' ' + std::string(r.name);
+  if (const auto found = made.find(id); found != made.end()) return found->second;
   // Python keeps pointers to the texts.
   static std::deque<std::string> texts;
   std::vector<PyStructSequence_Field> fields;
@@ -51,7 +55,7 @@ PyTypeObject* resultType(const char* name, const FunctionSchema& schema) {
   PyObject* const type = check(reinterpret_cast<PyObject*>(PyStructSequence_NewType(&description)));
   const Ref shown = owned(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type), &repr_of_results));
   checkStatus(PyObject_SetAttrString(type, "__repr__", shown.get()));
-  return reinterpret_cast<PyTypeObject*>(type);
+  return made[id] = reinterpret_cast<PyTypeObject*>(type);
 }
 
 Overload makeOverload(const OverloadSource& source, const char* name, bool is_method) {
@@ -117,6 +121,16 @@ Entry* findEntry(std::string_view name) {
   }();
   const auto found = places.find(name);
   return found == places.end() ? nullptr : &entryAt(found->second);
+}
+
+PyTypeObject* resultTypeOf(std::string_view name) {
+  Entry* const entry = findEntry(name);
+  if (entry == nullptr) return nullptr;
+  entry->prepare();
+  for (const auto* overloads : {&entry->functions(), &entry->methods()})
+    for (const Overload& o : *overloads)
+      if (o.result_type != nullptr) return o.result_type;
+  return nullptr;
 }
 
 const Overload& overloadOf(int source_index) {

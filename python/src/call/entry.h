@@ -85,6 +85,8 @@ class Entry {
 Entry& entryAt(size_t place);
 /// Null where the table has no such name.
 Entry* findEntry(std::string_view name);
+/// The class of the results of the functions of a name, where these have names; borrowed, or null.
+PyTypeObject* resultTypeOf(std::string_view name);
 /// The overload of this operator as a function, without the arguments of Python alone; for forms that stand in.
 const Overload& overloadOf(int source_index);
 
