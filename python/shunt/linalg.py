@@ -233,7 +233,7 @@ def _chain(matrices):
 def vander(x, *, N=None):
     """The powers 0, 1, ... N - 1 of each element, in a last dimension; N is the size of x's last one by default."""
     if x.dim() == 0:
-        raise RuntimeError("linalg.vander(): expected x with 1 dimension or more, got 0")
+        x = x.unsqueeze(0)
     count = x.size(-1) if N is None else N
     if count <= 1:
         raise RuntimeError(f"linalg.vander(): expected N greater than 1, got {count}")

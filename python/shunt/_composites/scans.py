@@ -81,6 +81,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
                 f"{list(t.shape)}"
             )
     if n == 0:
+        if out is not None and out.dtype != input.dtype:
+            raise RuntimeError(f"diff(): expected out of input's dtype {input.dtype} where n is 0, got {out.dtype}")
         return cast_into(out, input.clone())
     x = ops.cat(parts, d) if len(parts) > 1 else input
     for _ in range(min(n, x.size(d))):
