@@ -64,8 +64,8 @@ _NAMES = {
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shunt import (_subclasses, accelerator, amp, array_api, backends, cuda, distributions, func, jit, library,
-                       multiprocessing, nn, onnx, optim, overrides, profiler, random, return_types, serialization, testing,
-                       utils, version)
+                       multiprocessing, nn, onnx, optim, overrides, profiler, random, return_types, serialization,
+                       testing, utils, version)
     from shunt._ops import ops
     from shunt.amp.autocast_mode import (autocast, get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype,
                                          is_autocast_cpu_enabled, is_autocast_enabled, set_autocast_dtype)
