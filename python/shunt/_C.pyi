@@ -312,6 +312,7 @@ class OpOverload:
     """An operator of the dispatcher: shunt.ops.aten.add.Tensor."""
     namespace: builtins.str
     overloadpacket: OpOverloadPacket
+    _overloadpacket: OpOverloadPacket
     is_view: builtins.bool
     tags: list[Any]
     __name__: builtins.str

@@ -40,6 +40,9 @@ _MODULES = frozenset(("_subclasses", "accelerator", "amp", "array_api", "backend
                       "jit", "library", "linalg", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler",
                       "random", "serialization", "special", "testing", "utils", "version"))
 _NAMES = {
+    "Tag": "shunt._tags",
+    **dict.fromkeys(("BoolType", "DeviceObjType", "FloatType", "IntType", "ListType", "NumberType", "OptionalType",
+                     "StringType", "TensorType"), "shunt._schema"),
     "load": "shunt.serialization",
     "ops": "shunt._ops",
     "pdist": "shunt.nn.functional",
@@ -92,7 +95,12 @@ def __dir__():
 
 
 def _dispatcher_attribute(name):
-    # The dispatcher's keys and guards, which are Python's.
+    # The dispatcher's keys and guards, which are Python's, and classes that others of the package have.
+    if name in _NAMES and (name.endswith("Type") or name == "Tag"):
+        return __getattr__(name)
+    if name == "_LinAlgError":
+        from shunt.linalg import LinAlgError
+        return LinAlgError
     from shunt import _dispatch
     if name.startswith("__") or not hasattr(_dispatch, name):
         raise AttributeError(f"module 'shunt._C' has no attribute '{name}'")
