@@ -247,3 +247,139 @@ def test_singular():
     with pytest.raises(shunt.linalg.LinAlgError):
         shunt.linalg.inv(shunt.zeros(2, 2))
     assert shunt._C._LinAlgError is shunt.linalg.LinAlgError
+
+
+def test_state_hooks_of_optimizers():
+    def program(L):
+        seen = []
+        optimizer = L.optim.SGD([L.ones(1, requires_grad=True)], lr=0.1)
+        optimizer.register_state_dict_pre_hook(lambda *given: seen.append(["pre", len(given)]))
+        optimizer.register_state_dict_post_hook(lambda o, state: {**state, "more": 1})
+        optimizer.register_state_dict_post_hook(lambda o, state: seen.append(["post", list(state)]), prepend=True)
+        first = optimizer.register_load_state_dict_pre_hook(lambda o, state: state.pop("more") and None)
+        optimizer.register_load_state_dict_post_hook(lambda *given: seen.append(["loaded", len(given)]))
+        state = optimizer.state_dict()
+        optimizer.load_state_dict(state)
+        first.remove()
+        return [seen, list(state)]
+
+    same(program)
+
+
+def test_paths():
+    import collections
+    P = collections.namedtuple("P", "a b")
+    tree = {"a": [1, (2, 3)], "b": None, "c": P(1, 2), "d": collections.deque([3])}
+
+    def program(L):
+        pytree = module(L, "utils._pytree")
+        found = pytree.tree_leaves_with_path(tree)
+        mapped = pytree.tree_map_with_path(lambda path, leaf, *more: (pytree.keystr(path), leaf, *more), [1, {"k": 2}],
+                                           [3, {"k": 4}])
+        return [[pytree.keystr(path), leaf, [type(key).__name__ for key in path], pytree.key_get(tree, path)]
+                for path, leaf in found] + [mapped]
+
+    same(program)
+
+
+def test_marks_of_torchscript():
+    def f():
+        return 3
+
+    jit = shunt.jit
+    assert jit.ignore(f) is jit.unused(f) is jit.export(f) is jit.ignore()(f) is jit.ignore(drop=True)(f) is f
+    assert not jit.is_scripting() and not jit.is_tracing()
+
+
+def test_flops():
+    def program(L):
+        FlopCounterMode = module(L, "utils.flop_counter").FlopCounterMode
+        nn, counts = L.nn, []
+        q = L.ones(1, 2, 3, 4, requires_grad=True)
+        for f in (lambda: nn.Linear(3, 4)(L.ones(2, 3)).sum().backward(),
+                  lambda: nn.Linear(3, 4)(L.ones(2, 2, 3)).sum().backward(),
+                  lambda: nn.Conv2d(4, 2, 3, padding=1, groups=2)(L.ones(2, 4, 5, 6, requires_grad=True)).sum()
+                  .backward(),
+                  lambda: nn.ConvTranspose2d(2, 3, 3)(L.ones(2, 2, 5, 4, requires_grad=True)).sum().backward(),
+                  lambda: nn.Conv1d(1, 2, 3)(L.ones(1, 1, 5)),
+                  lambda: L.ones(2, 2, 3) @ L.ones(2, 3, 1),
+                  lambda: L.ones(3) + 1):
+            with FlopCounterMode(display=False) as counter:
+                f()
+            counts.append(counter.get_total_flops())
+            counts.append({str(op): n for op, n in counter.get_flop_counts().get("Global", {}).items()})
+        return counts
+
+    same(program)
+
+
+def test_flops_of_modules(capsys):
+    from shunt.utils.flop_counter import FlopCounterMode
+
+    model = shunt.nn.Sequential(shunt.nn.Linear(3, 4), shunt.nn.ReLU(), shunt.nn.Linear(4, 2))
+    mine = {shunt.ops.aten.relu: lambda x_shape, out_shape: 100}
+    with FlopCounterMode(model, custom_mapping=mine) as counter:
+        model(shunt.ones(2, 3))
+    addmm, relu = shunt.ops.aten.addmm, shunt.ops.aten.relu
+    assert counter.get_flop_counts() == {
+        "Global": {addmm: 80, relu: 100}, "Sequential": {addmm: 80, relu: 100}, "Sequential.0": {addmm: 48},
+        "Sequential.1": {relu: 100}, "Sequential.2": {addmm: 32}}
+    assert "Sequential.2" in capsys.readouterr().out
+
+
+def test_timer():
+    from shunt.utils.benchmark import Timer
+
+    calls = []
+    timer = Timer("calls.append(f(x))", setup="y = 1", global_setup="z = 1", globals={"calls": calls, "f": abs, "x": -1},
+                  label="abs")
+    result = timer.timeit(200)
+    assert len(calls) == 202 and result.number_per_run == 200 and 0 < result.median == result.mean < 1
+    assert "abs" in repr(result)
+    blocks = timer.blocked_autorange(min_run_time=0.01)
+    assert sum(blocks.raw_times) >= 0.01 and blocks.iqr >= 0 and len(blocks.times) == len(blocks.raw_times)
+    assert timer.adaptive_autorange(max_run_time=0.02).median > 0
+
+
+def test_cross_map():
+    for size, channels in ((3, 4), (4, 7), (5, 3), (1, 3)):
+        close(lambda L: L.nn.CrossMapLRN2d(size, 0.01, 0.75, 2)(L.arange(1.0, 1.0 + 4 * channels)
+                                                               .view(1, channels, 2, 2)))
+    same(lambda L: repr(L.nn.CrossMapLRN2d(3)))
+    same(lambda L: L.nn.CrossMapLRN2d(3)(L.ones(2, 2, 2)), text="4D")
+
+
+def adaptive(L, bias=True):
+    model = L.nn.AdaptiveLogSoftmaxWithLoss(5, 20, [4, 10], div_value=2.0, head_bias=bias)
+    with L.no_grad():
+        for k, p in enumerate(model.parameters()):
+            p.copy_((L.arange(p.numel()).view(p.shape) * (k + 1) % 7 - 3.0) / 5)
+    return model
+
+
+def test_adaptive_softmax():
+    x = lambda L: L.arange(20.0).view(4, 5) / 20  # noqa: E731
+    for targets in ([0, 5, 19, 3], [12, 12, 11, 4], [1, 2, 3, 0]):
+        close(lambda L: list(adaptive(L)(x(L), L.tensor(targets))))
+    close(lambda L: list(adaptive(L)(x(L)[0], L.tensor(5))))
+    close(lambda L: [adaptive(L).log_prob(x(L)), adaptive(L, False).predict(x(L))])
+    same(lambda L: [repr(adaptive(L)), [[n, list(p.shape)] for n, p in adaptive(L).named_parameters()]])
+
+    def gradients(L):
+        model = adaptive(L)
+        model(x(L), L.tensor([0, 5, 19, 3])).loss.backward()
+        return [p.grad for p in model.parameters()]
+
+    close(gradients)
+    for cutoffs in ([], [20], [10, 4], [4, 4], [0, 4], [1.5]):
+        same(lambda L: L.nn.AdaptiveLogSoftmaxWithLoss(5, 20, cutoffs), text="cutoffs")
+    for given, target in (((3, 5), [0, 5]), ((2, 5), [0, 20]), ((2, 5), [-1, 2]), ((5,), [1]), ((1, 1, 5), [1])):
+        same(lambda L: adaptive(L)(L.ones(given), L.tensor(target)), text="")
+
+
+def test_clone_state():
+    generator = shunt.Generator().manual_seed(3)
+    shunt.rand(5, generator=generator)
+    copy = generator.clone_state()
+    assert shunt.rand(9, generator=copy).equal(shunt.rand(9, generator=generator))
+    assert copy.initial_seed() == 3 and not shunt.rand(9, generator=copy).equal(shunt.rand(9, generator=copy))
