@@ -12,9 +12,9 @@ Tag = enum.IntEnum("Tag", [
     "pt2_compliant_tag", "reduction", "view_copy"
 ], start=0, module=__name__)
 
-_DYNAMIC_SHAPE = frozenset(("argwhere", "bincount", "index.Tensor", "masked_select", "nonzero", "one_hot",
-                            "repeat_interleave.Tensor", "unique_consecutive", "_unique2", "unique_dim",
-                            "unique_dim_consecutive"))
+_DYNAMIC_SHAPE = frozenset(("argwhere", "bincount", "index.Tensor", "masked_select", "masked_select.out", "nonzero",
+                            "nonzero.out", "one_hot", "repeat_interleave.Tensor", "unique_consecutive", "_unique2",
+                            "unique_dim", "unique_dim_consecutive"))
 _READS_DATA = frozenset(("allclose", "equal", "item", "_local_scalar_dense"))
 _CHANGES_VIEW = frozenset(("as_strided_", "detach_", "resize_", "resize_as_", "set_", "squeeze_", "swapaxes_",
                            "swapdims_", "t_", "transpose_", "unsqueeze_"))
@@ -53,7 +53,7 @@ def tags_of(op):
             tags.add(Tag.nondeterministic_seeded)
         if base in _CHANGES_VIEW:
             tags.add(Tag.inplace_view)
-        if own in _DYNAMIC_SHAPE or (base in _DYNAMIC_SHAPE and Tag.out in tags):
+        if own in _DYNAMIC_SHAPE:
             tags.add(Tag.dynamic_output_shape)
         if own in _READS_DATA:
             tags.add(Tag.data_dependent_output)

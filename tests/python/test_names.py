@@ -68,6 +68,7 @@ def x(L):
         lambda L: L.tensor([-1, 0, 2]).angle(),
         lambda L: L.mvlgamma(L.tensor([3.5, 10.0]), 2),
         lambda L: L.tensor([3.5, 10.0]).mvlgamma_(3),
+        lambda L: L.special.multigammaln(L.tensor([3.5, 10.0]), 2),
         lambda L: L.cholesky_inverse(L.tensor([[2.0, 0.0], [0.5, 3.0]])),
         lambda L: L.tensor([[[2.0, 1.0], [0.0, 3.0]]]).cholesky_inverse(True),
         lambda L: [L.is_neg(x(L)), L.is_conj(x(L)), L.is_distributed(x(L)), L.get_device(x(L)), x(L).is_distributed()],
