@@ -89,14 +89,14 @@ def _no_grad():
     return no_grad()
 
 
-def mvlgamma(input, p):
+def mvlgamma(input, p, *, out=None):
     """The logarithm of the multivariate gamma function of dimension `p`, without the sign."""
     check_tensors("mvlgamma", input=input)
     if p < 1:
         raise RuntimeError(f"mvlgamma(): p: expected at least 1, got {p}")
     x = floating(input)
     steps = ops.arange(0, -p, -1, dtype=x.dtype) / 2
-    return ops.lgamma(x.unsqueeze(-1) + steps).sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
+    return cast_into(out, ops.lgamma(x.unsqueeze(-1) + steps).sum(-1) + p * (p - 1) / 4 * math.log(math.pi))
 
 
 def mvlgamma_(input, p):
@@ -124,7 +124,7 @@ def cholesky_inverse(L, upper=False, *, out=None):
         raise NotImplementedError(f'cholesky_inverse(): "cholesky_inverse" not implemented for {L.dtype}')
     from shunt._composites.various import cholesky_solve
     identity = ops.eye(L.size(-1), dtype=L.dtype).expand(L.shape)
-    return into(out, cholesky_solve(identity, L, upper))
+    return cast_into(out, cholesky_solve(identity, L, upper))
 
 
 def frobenius_norm(input, dim, keepdim=False, *, out=None):

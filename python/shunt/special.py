@@ -65,7 +65,7 @@ def multigammaln(input, p, *, out=None):
     """mvlgamma(), by another name."""
     from shunt._rare_functions import mvlgamma
 
-    return cast_into(out, mvlgamma(input, p))
+    return mvlgamma(input, p, out=out)
 
 
 def ndtr(input, *, out=None):
