@@ -10,18 +10,43 @@
 namespace shunt::native {
 namespace {
 
+/// What is put in a row, and along which dimension.
+struct Parts {
+  std::vector<Tensor> tensors;
+  int64_t dim;
+
+  Tensor joined() const { return shunt::cat(tensors, dim); }
+  Tensor& joinedInto(Tensor& out) const { return shunt::cat_out(out, tensors, dim); }
+};
+
 template <class F>
-Tensor stacked(const char* name, TensorList tensors, int64_t dim, F at_least) {
+Parts partsOf(const char* name, TensorList tensors, int64_t dim, F at_least) {
   SHUNT_CHECK(!tensors.empty(), name, " expects a non-empty TensorList");
   std::vector<Tensor> parts;
   for (const Tensor& t : tensors) {
     implOf(t, name, "tensors");
     parts.push_back(at_least(t));
   }
-  return shunt::cat(parts, dim);
+  return {std::move(parts), dim};
 }
 
 Tensor atLeast2d(const Tensor& t) { return t.dim() == 0 ? t.reshape({1, 1}) : t.dim() == 1 ? t.unsqueeze(0) : t; }
+
+Parts besideEachOther(TensorList tensors) {
+  const bool vectors = !tensors.empty() && tensors[0].defined() && tensors[0].dim() < 2;
+  return partsOf("hstack", tensors, vectors ? 0 : 1, [](const Tensor& t) { return t.dim() == 0 ? t.reshape({1}) : t; });
+}
+Parts belowEachOther(TensorList tensors) { return partsOf("vstack", tensors, 0, atLeast2d); }
+Parts behindEachOther(TensorList tensors) {
+  return partsOf("dstack", tensors, 2, [](const Tensor& t) {
+    const Tensor matrix = atLeast2d(t);
+    return matrix.dim() == 2 ? matrix.unsqueeze(-1) : matrix;
+  });
+}
+Parts asColumns(TensorList tensors) {
+  return partsOf("column_stack", tensors, 1,
+                 [](const Tensor& t) { return t.dim() < 2 ? t.reshape({t.numel(), 1}) : t; });
+}
 
 /// Counted from the front; each once.
 std::vector<int64_t> placesOf(const char* name, IntArrayRef dims, int64_t ndim) {
@@ -49,21 +74,14 @@ void checkOutputSize(std::optional<int64_t> expected, int64_t size) {
 
 }  // namespace
 
-Tensor hstack(TensorList tensors) {
-  const bool vectors = !tensors.empty() && tensors[0].defined() && tensors[0].dim() < 2;
-  return stacked("hstack", tensors, vectors ? 0 : 1, [](const Tensor& t) { return t.dim() == 0 ? t.reshape({1}) : t; });
-}
-Tensor vstack(TensorList tensors) { return stacked("vstack", tensors, 0, atLeast2d); }
-Tensor dstack(TensorList tensors) {
-  return stacked("dstack", tensors, 2, [](const Tensor& t) {
-    const Tensor matrix = atLeast2d(t);
-    return matrix.dim() == 2 ? matrix.unsqueeze(-1) : matrix;
-  });
-}
-Tensor column_stack(TensorList tensors) {
-  return stacked("column_stack", tensors, 1,
-                 [](const Tensor& t) { return t.dim() < 2 ? t.reshape({t.numel(), 1}) : t; });
-}
+Tensor hstack(TensorList tensors) { return besideEachOther(tensors).joined(); }
+Tensor& hstack_out(TensorList tensors, Tensor& out) { return besideEachOther(tensors).joinedInto(out); }
+Tensor vstack(TensorList tensors) { return belowEachOther(tensors).joined(); }
+Tensor& vstack_out(TensorList tensors, Tensor& out) { return belowEachOther(tensors).joinedInto(out); }
+Tensor dstack(TensorList tensors) { return behindEachOther(tensors).joined(); }
+Tensor& dstack_out(TensorList tensors, Tensor& out) { return behindEachOther(tensors).joinedInto(out); }
+Tensor column_stack(TensorList tensors) { return asColumns(tensors).joined(); }
+Tensor& column_stack_out(TensorList tensors, Tensor& out) { return asColumns(tensors).joinedInto(out); }
 
 Tensor broadcast_to(const Tensor& self, IntArrayRef size) { return self.expand(size); }
 

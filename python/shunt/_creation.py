@@ -46,12 +46,14 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     tensor = _shared(obj, dtype)
     if tensor is None:
         if copy is False:
-            raise ValueError("can't alias arbitrary sequence into a tensor.")
+            raise ValueError(f"asarray(): copy=False expects memory to share, got {type(obj).__name__}")
         return _C.tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
     result = tensor.to(device=device, dtype=dtype)
     if result is not tensor and copy is False:
-        raise ValueError(f"can't alias tensor with dtype {tensor.dtype} on {tensor.device} into dtype {result.dtype} "
-                         f"on {result.device}.")
+        raise ValueError(
+            f"asarray(): copy=False expects {result.dtype} on {result.device}, as is asked for, got {tensor.dtype} on "
+            f"{tensor.device}"
+        )
     if result is tensor and copy:
         result = result.clone()
     if requires_grad is None or requires_grad == result.requires_grad:

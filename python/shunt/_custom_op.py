@@ -25,8 +25,10 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
             declared = {a.name for a in result._opoverload._schema.arguments if a.is_write}
             if mutates_args != "unknown" and set(mutates_args) != declared:
                 result._lib._destroy()
-                raise ValueError(f"Attempted to create a custom op with `mutates_args={mutates_args}` and "
-                                 f"`schema={schema}. The schema suggests that the op mutates {sorted(declared)}")
+                raise ValueError(
+                    f"custom_op(): expected mutates_args to name what the schema says is written, {sorted(declared)}, "
+                    f"got {mutates_args}, for {schema}"
+                )
         if tags:
             from shunt._tags import give
             give(name, tags)
@@ -107,17 +109,16 @@ class CustomOpDef:
         if self._fake is not None:
             return self._fake(*args, **kwargs)
         if self._opoverload._schema.returns:
-            raise RuntimeError(f"There was no fake impl registered for {self}: what it returns for tensors without "
-                               "elements (on meta, or fake) is not known. Please use "
-                               f"`{self._init_fn.__name__}.register_fake` to add one.")
+            raise RuntimeError(
+                f"no fake impl registered for {self}: what it returns for tensors without elements, on meta or "
+                f"fake, is unknown until {self._init_fn.__name__}.register_fake says it"
+            )
         return None
 
     def register_autograd(self, backward, /, *, setup_context=None):
         """Registers the gradient; see library.register_autograd()."""
         if any(a.is_write for a in self._opoverload._schema.arguments):
-            raise RuntimeError(f"Cannot register autograd formula for non-functional operator {self._opoverload} with "
-                               f"schema {self._opoverload._schema}. Please create a functional operator and register "
-                               "an autograd formula for that.")
+            raise RuntimeError(_written_arguments(self._opoverload))
         _check_setup_context(self._opoverload, setup_context)
         self._backward_fn, self._setup_context_fn = backward, setup_context
 
@@ -181,12 +182,10 @@ def _check_no_alias(op, arguments, args, kwargs, result):
     given = {id(t): t for t in _tensors_in([*args, *kwargs.values()])}
     for t in _tensors_in([result]):
         if id(t) in given:
-            raise RuntimeError(f"{op._qualname} (with implementation in {op._init_fn.__module__}): The output of this "
-                               "custom operator must not also be an input to this custom operator and may not alias "
-                               "any inputs to this custom operator or other returns. The most common way to trigger "
-                               "this error is if we have y = custom_op(x) and y and x are the same Tensor. Please "
-                               "instead return a clone of the offending output tensor(s) (e.g. return x.clone()) or "
-                               "refactor the custom operator to not return y.")
+            raise RuntimeError(
+                f"{op._qualname}: expected results that share no memory with arguments, got an argument back; what a "
+                f"custom operator returns must not also be an input: return its clone() in {op._init_fn.__module__}"
+            )
 
 
 # ---- gradients --------------------------------------------------------------------------------------------------
@@ -254,8 +253,9 @@ def _node_class(op, gradient, setup):
         @staticmethod
         def backward(ctx, *grads):
             if gradient is None:
-                raise RuntimeError(f"Trying to backward through {op} but no autograd formula was registered. Please "
-                                   "use register_autograd to add one.")
+                raise RuntimeError(
+                    f"{op}: no autograd formula was registered, so it has no backward; register_autograd gives it one"
+                )
             result = gradient(ctx, *grads)
             if not isinstance(result, tuple):
                 result = (result,)
@@ -321,12 +321,15 @@ def _all_keywords(op, kwargs):
     return {a.name: kwargs.get(a.name, a.default_value) for a in op._schema.arguments if a.kwarg_only}
 
 
+def _written_arguments(op):
+    """Why an operator that writes to its arguments gets no gradient."""
+    return f"{op}: a gradient expects a schema that writes to no argument, got the non-functional {op._schema}"
+
+
 def make_autograd_kernel(op, backward, setup_context):
     """A kernel for Autograd that records the operator with this gradient."""
     if any(a.is_write for a in op._schema.arguments):
-        raise RuntimeError(f"Cannot register autograd formula for non-functional operator {op} with schema "
-                           f"{op._schema}. Please create a functional operator and register an autograd formula for "
-                           "that.")
+        raise RuntimeError(_written_arguments(op))
     _check_setup_context(op, setup_context)
     return lambda keys, *args, **kwargs: _run_autograd(op, backward, setup_context, keys, args, kwargs)
 
@@ -390,7 +393,10 @@ def _check_schema(op, args, kwargs):
     for (a, t), old in zip(given, before):
         changed = not bool(((t == old) | ((t != t) & (old != old))).all())
         if changed and not a.is_write:
-            raise RuntimeError(f"Argument {a.name} is not defined as mutable but was mutated")
+            raise RuntimeError(
+                f"{op}: expected argument {a.name} to keep its values, as the schema doesn't mark it as written, but "
+                "the kernel changed them"
+            )
 
 
 def _check_fake(op, args, kwargs):
@@ -435,8 +441,7 @@ def opcheck(op, args, kwargs, test_utils, raise_exception):
     if isinstance(op, CustomOpDef):
         op = op._opoverload
     if isinstance(op, _C.OpOverloadPacket):
-        raise ValueError(f"opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. {op}.default, got "
-                         f"{type(op)}")
+        raise ValueError(f"opcheck(): expected op to be an overload, such as {op}.default, got {type(op).__name__}")
     chosen = list(_TESTS) if test_utils is None else [test_utils] if isinstance(test_utils, str) else list(test_utils)
     results = {}
     for name in chosen:
@@ -449,6 +454,6 @@ def opcheck(op, args, kwargs, test_utils, raise_exception):
             results[name] = "SUCCESS"
         except Exception as error:
             if raise_exception:
-                raise OpCheckError(f"opcheck(op, ...): {name} failed with {error}") from error
+                raise OpCheckError(f"opcheck(): {name} of {op}: {error}") from error
             results[name] = error
     return results

@@ -5,13 +5,16 @@ from shunt import _C
 _CPU = 1  # DLPack's number of the device
 
 
+_RECORDED = "expected a tensor that autograd doesn't record, got one with requires_grad=True; pass its detach()"
+
+
 def export(tensor, stream, max_version, dl_device, copy):
     if stream is not None and type(stream) is not int:
-        raise TypeError("stream must be ``int`` or ``none``")
+        raise TypeError(f"__dlpack__(): expected stream to be an int or None, got {type(stream).__name__}")
     if stream not in (None, -1):
-        raise AssertionError("stream should be None on cpu.")
+        raise AssertionError(f"__dlpack__(): expected stream to be None, as the CPU has none, got {stream}")
     if tensor.requires_grad:
-        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        raise BufferError(_RECORDED)
     if dl_device is not None and tuple(dl_device) != (_CPU, 0):
         raise BufferError(f"__dlpack__(): Shunt exports memory of the CPU only, device (1, 0), not {tuple(dl_device)}")
     if copy:
@@ -21,7 +24,7 @@ def export(tensor, stream, max_version, dl_device, copy):
 
 def device_of(tensor):
     if not tensor.is_cpu:
-        raise ValueError(f"Unknown device type {tensor.device.type} for Dlpack")
+        raise ValueError(f"__dlpack_device__(): expected a tensor on the CPU, got one on {tensor.device}")
     return _CPU, 0
 
 
@@ -49,7 +52,7 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     if device is not None and _C.device(device).type != "cpu":
         raise ValueError(f"from_dlpack(): tensors of other libraries come to the CPU, not to {device}")
     if getattr(ext_tensor, "requires_grad", False):
-        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        raise BufferError(_RECORDED)
     if copy is None and device is None:
         tensor = _C._from_dlpack_object(ext_tensor)
         if tensor is not None:

@@ -77,8 +77,9 @@ def _default_text(value, name, refuse):
         return str(value).split(".")[-1]
     if isinstance(value, device):
         return f'"{value}"'
-    refuse(f"parameter {name} has an unsupported default value of type {type(value)}; expected one of "
-           "int, float, bool, str, None, dtype, device")
+    refuse(
+        f"expected the default of {name} to be None, int, float, bool, str, dtype or device, got {type(value).__name__}"
+    )
 
 
 def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
@@ -98,36 +99,43 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
     types = _types()
 
     def refuse(why):
-        raise ValueError(f"infer_schema(func): {why}. Got func with signature {signature})")
+        raise ValueError(f"infer_schema(): {why}; the signature is {signature}")
 
     mutated = set() if mutates_args == "unknown" else set(mutates_args)
     seen, params, keyword_only = set(), [], False
     for index, (name, p) in enumerate(signature.parameters.items()):
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
-            refuse("We do not support positional-only args, varargs, or varkwargs.")
+            refuse(f"expected parameters that can be given by name, got {p}")
         if p.kind == p.KEYWORD_ONLY and not keyword_only:
             params.append("*")
             keyword_only = True
         if name not in hints:
-            refuse(f"Parameter {name} must have a type annotation")
+            refuse(f"parameter {name} must have a type annotation, got none")
         text = _schema_type(hints[name], types)
         if text is None:
-            refuse(f"Parameter {name} has unsupported type {hints[name]}. The valid types are: Tensor, int, float, "
-                   "bool, str, dtype, device, layout, memory_format, Generator, Optional of these, and List or "
-                   "Sequence of Tensor, int, float, bool, str")
+            refuse(
+                f"parameter {name} has the unsupported type {hints[name]}; expected Tensor, int, float, bool, str, "
+                "dtype, device, layout, memory_format or Generator, Optional of these, or List or Sequence of the "
+                "first five"
+            )
         if mutates_args == "unknown" and text.startswith("Tensor") or name in mutated:
             if not text.startswith("Tensor"):
-                refuse(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated")
+                refuse(
+                    f"parameter {name} is in mutates_args, expected Tensor or a list of Tensors there, got "
+                    f"{hints[name]}"
+                )
             text = text.replace("Tensor", f"Tensor(a{index}!)", 1)
         seen.add(name)
         default = "" if p.default is p.empty else "=" + _default_text(p.default, name, refuse)
         params.append(f"{text} {name}{default}")
     if mutated - seen:
-        raise ValueError(f"infer_schema: {sorted(mutated - seen)} in mutates_args were not found in the function's "
-                         f"signature: expected names out of {list(signature.parameters)}")
+        raise ValueError(
+            f"infer_schema(): expected mutates_args out of the function's parameters {list(signature.parameters)}, got "
+            f"{sorted(mutated - seen)}, not found there"
+        )
     returns = hints.get("return", signature.return_annotation)
     if returns is inspect.Signature.empty:
-        refuse("No return type annotation was provided. Please add one.")
+        refuse("expected an annotation of what is returned, got none")
     result = _return_types(returns, types, refuse)
     text = f"({', '.join(params)}) -> {result}"
     _C._schema_parts("check::check" + text)

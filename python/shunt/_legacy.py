@@ -26,9 +26,9 @@ def _of_one(value, dtype, device):
     if isinstance(value, _C.TensorBase):
         return value.detach()
     if isinstance(value, (str, bytes)):
-        raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
+        raise TypeError(f"new(): expected data to be a sequence of numbers, got {type(value).__name__}")
     if not hasattr(value, "__len__"):
-        raise TypeError(f"new(): data must be a sequence (got {type(value).__name__})")
+        raise TypeError(f"new(): expected data to be a sequence of numbers, got {type(value).__name__}")
     return _C.tensor(value, dtype=dtype, device=device)
 
 
@@ -40,17 +40,17 @@ def _empty(sizes, dtype, device):
 def _new(dtype, args, kwargs):
     device = kwargs.pop("device", None)
     if kwargs:
-        raise TypeError(f"new() received an invalid combination of arguments - got ({_described(args, kwargs)}), but "
-                        "expected (*, device=None), (Tensor other), (tuple of ints size, *, device=None) or "
-                        "(object data, *, device=None)")
+        raise TypeError(
+            f"new(): got ({_described(args, kwargs)}), expected (*, device=None), (Tensor other), (tuple of ints size, "
+            "*, device=None) or (object data, *, device=None)"
+        )
     if not args:
         return _empty((0,), dtype, device)
     if all(_is_int(a) for a in args):
         return _empty(args, dtype, device)
     if len(args) == 1:
         return _of_one(args[0], dtype, device)
-    raise TypeError(f"new() received an invalid combination of arguments - got ({_described(args, {})}), but expected "
-                    "ints, one sequence or one Tensor")
+    raise TypeError(f"new(): got ({_described(args, {})}), expected ints, one sequence or one Tensor")
 
 
 def new_tensor_of_class(cls, *args, **kwargs):

@@ -103,8 +103,10 @@ def deepcopy_tensor(tensor, memo):
     if id(tensor) in memo:
         return memo[id(tensor)]
     if not tensor.is_leaf:
-        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
-                           "at the moment.")
+        raise RuntimeError(
+            "deepcopy(): expected a tensor that autograd has no history of (graph leaves), got one made by "
+            f"{tensor.grad_fn.name()}; copy its detach()"
+        )
     if _C._is_wrapper_subclass(tensor):
         return _deepcopy_wrapper(tensor, memo)
     with no_grad():

@@ -45,7 +45,8 @@ def set_deterministic_debug_mode(debug_mode):
     modes = {"default": 0, "warn": 1, "error": 2, 0: 0, 1: 1, 2: 2}
     if debug_mode not in modes:
         raise RuntimeError(
-            f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, 0, 1, 2, but got {debug_mode}"
+            "set_deterministic_debug_mode(): expected 'default', 'warn', 'error' or their numbers 0, 1 and 2, got "
+            f"{debug_mode!r}"
         )
     use_deterministic_algorithms(modes[debug_mode] > 0, warn_only=modes[debug_mode] == 1)
 
@@ -87,7 +88,7 @@ def get_num_interop_threads():
 def set_num_interop_threads(n):
     """RuntimeError unless n is a positive int; changes nothing."""
     if not isinstance(n, int) or n <= 0:
-        raise RuntimeError("set_num_interop_threads expects a positive integer")
+        raise RuntimeError(f"set_num_interop_threads(): expected an int of at least 1, got {n!r}")
 
 
 def set_warn_always(b):

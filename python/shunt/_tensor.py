@@ -35,7 +35,7 @@ class Tensor(_C.TensorBase):
 
     def __iter__(self):
         if self.dim() == 0:
-            raise TypeError("iteration over a 0-d tensor")
+            raise TypeError("Tensor.__iter__(): expected 1 dimension or more, got 0")
         return iter(self.unbind(0))
 
     def __reversed__(self):
@@ -43,8 +43,7 @@ class Tensor(_C.TensorBase):
 
     def __contains__(self, element):
         if not isinstance(element, (_C.TensorBase, int, float, complex)):
-            raise RuntimeError("Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
-                               f"{type(element)}.")
+            raise RuntimeError(f"Tensor.__contains__(): expected a Tensor or a number, got {type(element).__name__}")
         return bool((self == element).any())
 
     # Classes derived from Tensor override these two: see shunt.overrides and shunt.utils._python_dispatch.
@@ -170,7 +169,8 @@ class Tensor(_C.TensorBase):
 
     def pin_memory(self, device=None):
         """Refused: no memory is page-locked."""
-        raise RuntimeError("Cannot access accelerator device when none is available.")
+        from shunt.accelerator import NONE
+        raise RuntimeError(NONE)
 
 
 _C._set_tensor_class(Tensor)

@@ -18,8 +18,7 @@ class finfo:
         if dtype is float:
             dtype = _C.float64
         if dtype not in _FLOATS:
-            raise TypeError(f"shunt.finfo() requires a floating point input type, not {dtype}. Use shunt.iinfo for "
-                            "integers.")
+            raise TypeError(f"finfo(): expected a floating-point dtype, got {dtype}; iinfo() takes those of integers")
         exponent_bits, fraction_bits, digits = _FLOATS[dtype]
         bias = 2 ** (exponent_bits - 1) - 1
         self.bits = 1 + exponent_bits + fraction_bits
@@ -50,9 +49,9 @@ class iinfo:
     def __init__(self, type):
         dtype = _C.int64 if type is int else type
         if dtype is _C.bool or dtype is bool:
-            raise TypeError("shunt.bool is not supported by shunt.iinfo")
+            raise TypeError("iinfo(): expected an integer dtype, got bool")
         if not isinstance(dtype, _C.dtype) or dtype.is_floating_point or dtype.is_complex:
-            raise TypeError(f"shunt.iinfo() requires an integer input type, not {dtype}. Use shunt.finfo for floats.")
+            raise TypeError(f"iinfo(): expected an integer dtype, got {dtype}; finfo() takes those of floats")
         self.bits = 8 * dtype.itemsize
         self.min = -2 ** (self.bits - 1) if dtype.is_signed else 0
         self.max = 2 ** (self.bits - 1 if dtype.is_signed else self.bits) - 1

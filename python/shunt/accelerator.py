@@ -20,9 +20,12 @@ def current_accelerator(check_available=False):
     return _C.device("cuda") if is_available() else None
 
 
+NONE = "expected an accelerator, of which this machine has none"
+
+
 def _require():
     if not is_available():
-        raise RuntimeError("Cannot access accelerator device when none is available.")
+        raise RuntimeError(NONE)
 
 
 def current_device_index():

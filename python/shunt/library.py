@@ -33,7 +33,7 @@ __all__ = [
 
 def fallthrough_kernel():
     """Given to Library.impl or Library.fallback in the place of a kernel: calls pass this key by."""
-    raise NotImplementedError("fallthrough_kernel() should never be called.")
+    raise NotImplementedError("fallthrough_kernel stands for a kernel in Library.impl(), expected no call of it")
 
 
 def _place(depth):
@@ -66,7 +66,7 @@ class Library:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
             raise ValueError(f"Unsupported library type: {kind}; expected 'DEF', 'FRAGMENT' or 'IMPL'")
         if ns in ("prim",) and kind != "FRAGMENT":
-            raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
+            raise ValueError(f"Library(): {ns!r} is a reserved namespace; expected another for kind {kind!r}")
         self.ns, self.kind, self.dispatch_key = ns, kind, str(dispatch_key)
         self._handle = _C._library_new(kind, ns, _key_name(dispatch_key), *_place(1))
         self._op_defs, self._op_impls = set(), set()
@@ -87,7 +87,9 @@ class Library:
         """
         self._check_alive()
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
-            raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
+            raise RuntimeError(
+                f"define(): expected alias_analysis to be '', 'FROM_SCHEMA' or 'CONSERVATIVE', got {alias_analysis!r}"
+            )
         if self.kind == "IMPL":
             raise RuntimeError(f"{self!r}: define() is for libraries of the kinds DEF and FRAGMENT")
         name = _C._library_define(self._handle, schema, *_place(1))
@@ -112,21 +114,25 @@ class Library:
         """
         self._check_alive()
         if not callable(fn):
-            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+            raise TypeError(f"Library.impl(): expected a callable, got {type(fn).__name__}")
         key = _key_name(dispatch_key) or self.dispatch_key or "CompositeImplicitAutograd"
         if isinstance(op_name, _C.OpOverload):
             name = op_name.name()
         elif isinstance(op_name, str):
             name = op_name[:-len(".default")] if op_name.endswith(".default") else op_name
         else:
-            raise RuntimeError("impl should be passed either a name or an OpOverload object as the first argument")
+            raise RuntimeError(
+                f"Library.impl(): expected op_name to be a str or an OpOverload, got {type(op_name).__name__}"
+            )
         bare = name.split("::")[-1]
         if "::" in name and name.split("::")[0] != self.ns:
             raise RuntimeError(f"{self!r}: impl() got {name}, which is of another namespace")
         registered = (bare, key)
         if registered in self._op_impls and not allow_override:
-            raise RuntimeError(f"This is not allowed since there's already a kernel registered from python overriding "
-                               f"{bare}'s behavior for {key} dispatch key and {self.ns} namespace.")
+            raise RuntimeError(
+                f"Library.impl(): there is already a kernel registered from python for {key} of {self.ns}::{bare}; "
+                "allow_override=True replaces it"
+            )
         _C._library_impl(self._handle, bare, key, fn, bool(with_keyset), *_place(1))
         self._op_impls.add(registered)
         return fn
@@ -143,7 +149,7 @@ class Library:
         if not key:
             raise RuntimeError("fallback(): a dispatch key is needed")
         if not callable(fn):
-            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+            raise TypeError(f"Library.fallback(): expected a callable, got {type(fn).__name__}")
         _C._library_fallback(self._handle, key, fn, bool(with_keyset), *_place(1))
 
     def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=False):
@@ -167,7 +173,7 @@ def _library_of(ns, owner):
 def _split(qualname):
     parts = qualname.split("::")
     if len(parts) != 2 or not all(parts):
-        raise ValueError(f"Expected `name` to be of the form `namespace::name`, got {qualname!r}")
+        raise ValueError(f"expected a name like namespace::name, got {qualname!r}")
     return parts
 
 
@@ -175,11 +181,10 @@ def define(qualname, schema, *, lib=None, tags=()):
     """Defines the operator `namespace::name` with the schema "(Tensor x) -> Tensor", until the program ends, or `lib`
     does."""
     if not isinstance(qualname, str):
-        raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
+        raise ValueError(f"define(): expected qualname to be a str, got {type(qualname).__name__}")
     ns, name = _split(qualname)
     if not schema.lstrip().startswith("("):
-        raise ValueError("define(qualname, schema, ...): expected schema to look like e.g. \"(Tensor x) -> Tensor\" "
-                         f"but got \"{schema}\"")
+        raise ValueError(f"define(): expected a schema like '(Tensor x) -> Tensor', got {schema!r}")
     (lib or _library_of(ns, "define")).define(name + schema, tags=tags)
 
 

@@ -3,7 +3,7 @@
 import math
 
 from shunt import _C
-from shunt._composites._common import cast_into, into, ops
+from shunt._composites._common import cast_into, into, ops, wrapped
 
 
 def cross(input, other, *, dim=-1, out=None):
@@ -38,22 +38,22 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
     """The norm of matrices in two dimensions: "fro", 1, -1, inf or -inf. 2, -2 and "nuc" need singular values
     (NotImplementedError)."""
     if isinstance(dim, int) or len(dim) != 2:
-        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
+        raise RuntimeError(f"linalg.matrix_norm(): expected two dimensions in dim, got {dim}")
     if A.dim() < 2:
-        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+        raise RuntimeError(f"linalg.matrix_norm(): expected A with 2 dimensions or more, got {A.dim()}")
     if not A.is_floating_point():
-        raise RuntimeError(f"linalg.matrix_norm: Expected a floating point or complex tensor as input. Got {A.dtype}")
-    rows, columns = (d % A.dim() if -A.dim() <= d < A.dim() else _out_of_range(d, A.dim()) for d in dim)
+        raise RuntimeError(f"linalg.matrix_norm(): expected A of a floating-point dtype, got {A.dtype}")
+    rows, columns = (wrapped(d, A.dim()) for d in dim)
     if rows == columns:
-        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
+        raise RuntimeError(f"linalg.matrix_norm(): expected two different dimensions in dim, got {tuple(dim)}")
     if dtype is not None:
         A = A.to(dtype)
     if ord == "fro":
         return vector_norm(A, 2, (rows, columns), keepdim, out=out)
     if ord in ("nuc", 2, -2):
-        raise NotImplementedError(f"linalg.matrix_norm: ord={ord!r} needs singular values, which are not implemented")
+        raise NotImplementedError(f"linalg.matrix_norm(): ord={ord!r} needs singular values, which are not implemented")
     if ord not in (1, -1, math.inf, -math.inf):
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+        raise RuntimeError(f"linalg.matrix_norm(): expected ord to be 'fro', 1, -1, inf or -inf, got {ord!r}")
     inner, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = A.abs().sum(inner, keepdim)
     if not keepdim and other > inner:
@@ -138,19 +138,13 @@ def det(A, *, out=None):
     return ops.linalg_det(A, out=out)
 
 
-def _out_of_range(dim, ndim):
-    raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})")
-
-
 def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
     """The norm of vectors or matrices: of two dimensions with `ord` that of matrices, without `ord` the root of the
     sum of squares."""
     if ord is not None and dim is None and A.dim() not in (1, 2):
-        raise RuntimeError(
-            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.dim()}D."
-        )
+        raise RuntimeError(f"linalg.norm(): expected A with 1 or 2 dimensions, for ord without dim, got {A.dim()}")
     if dim is not None and not isinstance(dim, int) and len(dim) not in (1, 2):
-        raise RuntimeError("linalg.norm: If dim is specified, it must be of length 1 or 2. Got " + str(list(dim)))
+        raise RuntimeError(f"linalg.norm(): expected one or two dimensions in dim, got {list(dim)}")
     of_matrices = ord is not None and (len(dim) == 2 if isinstance(dim, tuple | list) else dim is None and A.dim() == 2)
     if of_matrices:
         return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype, out=out)
@@ -162,10 +156,7 @@ def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
 def matrix_power(A, n, *, out=None):
     """Square matrices to the power of an int, for negative ones of their inverses."""
     if A.dim() < 2 or A.size(-1) != A.size(-2):
-        raise RuntimeError(
-            "linalg.matrix_power: A must be batches of square matrices, but they are "
-            f"{' by '.join(map(str, A.shape[-2:]))} matrices"
-        )
+        raise RuntimeError(f"linalg.matrix_power(): expected square matrices in A, got shape {tuple(A.shape)}")
     if n < 0:
         A, n = inv(A), -n
     if n == 0:
@@ -186,16 +177,18 @@ def multi_dot(tensors, *, out=None):
     multiplications."""
     tensors = list(tensors)
     if len(tensors) < 2:
-        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
+        raise RuntimeError(f"linalg.multi_dot(): expected two tensors or more, got {len(tensors)}")
     for k, t in enumerate(tensors):
         ends = k in (0, len(tensors) - 1)
         if t.dim() != 2 and not (ends and t.dim() == 1):
-            what = "1D or 2D" if ends else "2D"
-            raise RuntimeError(f"multi_dot(): tensor {k} must be {what} but got {t.dim()}D")
+            raise RuntimeError(
+                f"linalg.multi_dot(): expected tensor {k} with {'1 or 2 dimensions' if ends else '2 dimensions'}, got "
+                f"{t.dim()}"
+            )
         if t.dtype is not tensors[0].dtype:
             raise RuntimeError(
-                f"multi_dot(): expected tensors of one dtype, got {tensors[0].dtype} for tensor 0 and {t.dtype} for "
-                f"tensor {k}"
+                f"linalg.multi_dot(): expected tensors of one dtype, got {tensors[0].dtype} for tensor 0 and {t.dtype} "
+                f"for tensor {k}"
             )
     first, last = tensors[0].dim() == 1, tensors[-1].dim() == 1
     matrices = [
@@ -240,10 +233,10 @@ def _chain(matrices):
 def vander(x, *, N=None):
     """The powers 0, 1, ... N - 1 of each element, in a last dimension; N is the size of x's last one by default."""
     if x.dim() == 0:
-        raise RuntimeError("linalg.vander: The input must be at least one-dimensional.")
+        x = x.unsqueeze(0)
     count = x.size(-1) if N is None else N
     if count <= 1:
-        raise RuntimeError(f"N must be greater than 1, got {count}")
+        raise RuntimeError(f"linalg.vander(): expected N greater than 1, got {count}")
     ones = ops.ones_like(x).unsqueeze(-1) if x.is_floating_point() else ops.ones_like(x, dtype=_C.int64).unsqueeze(-1)
     powers = x.unsqueeze(-1).expand((*x.shape, count - 1)).cumprod(-1)
     return ops.cat([ones, powers], -1)

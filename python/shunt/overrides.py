@@ -65,7 +65,7 @@ class TorchFunctionMode:
     @classmethod
     def push(cls, *args, **kwargs):
         """As cls(*args, **kwargs). Deprecated."""
-        _C._warn("`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`")
+        _C._warn(f"{cls.__name__}.push() is deprecated; write `with {cls.__name__}()`")
         return cls(*args, **kwargs)
 
 

@@ -72,9 +72,9 @@ def test_transposes():
     x = shunt.arange(6.0).reshape(1, 2, 3)
     assert x.T.shape == (3, 2, 1) and x.mT.shape == (1, 3, 2) and x[0].H.shape == (3, 2)
     assert x.T.data_ptr() == x.data_ptr()
-    with pytest.raises(RuntimeError, match="2-D"):
+    with pytest.raises(RuntimeError, match="Tensor.H: expected 2 dimensions, got 3"):
         x.H
-    with pytest.raises(RuntimeError, match="matrices"):
+    with pytest.raises(RuntimeError, match="Tensor.mT: expected 2 dimensions or more"):
         shunt.ones(2).mT
     assert x.movedim(0, -1).shape == (2, 3, 1) and x.moveaxis((0, 1), (1, 0)).shape == (2, 1, 3)
     assert shunt.swapaxes(x, axis0=0, axis1=2).shape == (3, 2, 1)

@@ -81,7 +81,7 @@ def test_the_step_that_led_to_it():
 
 def test_the_mode():
     assert not shunt.is_anomaly_enabled()
-    with pytest.warns(UserWarning, match="Anomaly Detection has been enabled"):
+    with pytest.warns(UserWarning, match=r"detect_anomaly\(\) records the stack"):
         mode = shunt.autograd.detect_anomaly(check_nan=False)
     with mode:
         assert shunt.is_anomaly_enabled() and not shunt.is_anomaly_check_nan_enabled()

@@ -128,7 +128,7 @@ WRONG = [
     ("no grad input",
      lambda lib: lib.autograd.grad(leaf(lib).sum(), lib.ones(2)),
      "One of the differentiated Tensors does not require grad"),
-    ("empty inputs", lambda lib: leaf(lib).sum().backward(inputs=[]), "cannot be empty"),
+    ("empty inputs", lambda lib: leaf(lib).sum().backward(inputs=[]), "empty"),
     ("materialize",
      lambda lib: lib.autograd.grad(leaf(lib).sum(), leaf(lib), allow_unused=False, materialize_grads=True),
      "materialize_grads"),
@@ -483,7 +483,7 @@ def test_checkpoint_of_what_differs_the_second_time():
         return a.exp() if len(runs) == 1 else a[:1].exp()
 
     y = checkpoint(changing, leaf(shunt) * 1, use_reentrant=False)
-    with pytest.raises(CheckpointError, match="different metadata"):
+    with pytest.raises(CheckpointError, match=r"tensor 0 was \(shunt.Size\(\[3\]\)"):
         y.sum().backward()
 
 

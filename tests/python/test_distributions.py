@@ -329,8 +329,8 @@ def test_errors_are_pytorchs(program):
 def test_messages_name_parameter_and_constraint():
     with pytest.raises(
         ValueError,
-        match=r"Expected parameter scale .* of distribution Normal\(loc: 0.0, scale: -1.0\) to satisfy the "
-        r"constraint GreaterThan\(lower_bound=0.0\)",
+        match=r"Normal\(\): expected parameter scale within GreaterThan\(lower_bound=0.0\), got Tensor of shape \(\) "
+        r"in Normal\(loc: 0.0, scale: -1.0\)",
     ):
         OURS.Normal(0.0, -1.0)
 

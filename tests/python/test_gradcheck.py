@@ -55,7 +55,7 @@ WRONG = [
 @pytest.mark.parametrize("name, make", WRONG, ids=[w[0] for w in WRONG])
 def test_wrong_gradients(name, make, fast_mode):
     for lib in (shunt, torch):
-        with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to input 0"):
+        with pytest.raises(RuntimeError, match="Jacobian .*output 0 .*input 0"):
             lib.autograd.gradcheck(make(lib), (doubles(lib),), fast_mode=fast_mode)
         assert lib.autograd.gradcheck(make(lib), (doubles(lib),), raise_exception=False, fast_mode=fast_mode) is False
 
@@ -66,7 +66,7 @@ def test_wrong_second_derivatives():
 
     for lib in (shunt, torch):
         assert lib.autograd.gradcheck(square_with(lib, lambda x, g: 2 * x.detach() * g), (doubles(lib),))
-    same(program, text="mismatch")
+    same(program, text="Jacobian")
 
 
 def test_backward_that_differs_from_run_to_run():
@@ -86,9 +86,8 @@ def test_backward_that_differs_from_run_to_run():
 
 
 def test_inputs_are_checked():
-    same(lambda lib: lib.autograd.gradcheck(lambda x: x * 2, lib.ones(3)), text="at least one input tensor to "
-                                                                                "require gradient")
-    same(lambda lib: lib.autograd.gradcheck(lambda x: x * 2, doubles(lib, 1.0).expand(3)), text="stride 0")
+    same(lambda lib: lib.autograd.gradcheck(lambda x: x * 2, lib.ones(3)), text="requires_grad=True")
+    same(lambda lib: lib.autograd.gradcheck(lambda x: x * 2, doubles(lib, 1.0).expand(3)), text="stride")
     with pytest.warns(UserWarning, match="not a double precision"):
         outcome(lambda lib: 0, shunt)
         shunt.autograd.gradcheck(lambda x: x * 2, shunt.ones(2, requires_grad=True), atol=1e-1, eps=1e-2)

@@ -194,7 +194,7 @@ def test_bad_registrations(lib, ns):
         Library(ns, "OTHER")
     with pytest.raises(ValueError, match="namespace::name"):
         shunt.library.define("nonamespace", "(Tensor x) -> Tensor")
-    with pytest.raises(ValueError, match="expected schema to look like"):
+    with pytest.raises(ValueError, match="expected a schema like"):
         shunt.library.define(f"{ns}::h", "Tensor x -> Tensor")
     with pytest.raises(RuntimeError):
         Library(ns, "DEF")  # the namespace has one

@@ -96,7 +96,8 @@ def test_what_has_no_factor_is_a_linalg_error(program):
         program(torch)
     with pytest.raises(shunt.linalg.LinAlgError) as ours:
         program(shunt)
-    assert str(ours.value) == str(theirs.value)
+    # What we append is the way from operator to operator.
+    assert str(ours.value).split(" (in aten::")[0] == str(theirs.value)
 
 
 def test_results_of_matrices_without_a_factor():
@@ -161,7 +162,7 @@ def test_second_derivatives():
         seconds = []
         for module in (shunt, torch):
             x, y = (module.from_numpy(t.copy()).requires_grad_() for t in (a, b))
-            (first,) = module.autograd.grad((function(module.linalg, x, y) ** 2).sum(), x, create_graph=True)
+            (first,) = module.autograd.grad((function(module.linalg, x, y) ** 3).sum(), x, create_graph=True)
             (second,) = module.autograd.grad((first**2).sum(), x)
             seconds.append(second.numpy())
         np.testing.assert_allclose(*seconds, rtol=1e-7, atol=1e-7 * np.abs(seconds[1]).max())

@@ -39,17 +39,17 @@ def test_spawn_runs_a_function_in_processes():
 def test_a_failure_ends_the_others():
     started = time.monotonic()
     with pytest.raises(
-        mp.ProcessRaisedException, match="(?s)Process 1 terminated with the following error.*no such rank"
+        mp.ProcessRaisedException, match="(?s)process 1 raised an exception.*no such rank"
     ) as caught:
         mp.start_processes(_fail, nprocs=2, start_method="fork")
     assert caught.value.error_index == 1 and time.monotonic() - started < 50
 
 
 def test_how_a_process_ended():
-    with pytest.raises(mp.ProcessExitedException, match="process 0 terminated with signal SIGTERM") as caught:
+    with pytest.raises(mp.ProcessExitedException, match="process 0 was ended by signal SIGTERM") as caught:
         mp.start_processes(_die, start_method="fork")
     assert caught.value.exit_code == -signal.SIGTERM
-    with pytest.raises(mp.ProcessExitedException, match="process 0 terminated with exit code 5"):
+    with pytest.raises(mp.ProcessExitedException, match="process 0 ended with exit code 5"):
         mp.start_processes(_exit, start_method="fork")
 
 

@@ -149,7 +149,7 @@ def test_no_accelerator_is_there():
     assert accelerator.is_available() == shunt.cuda.is_available() and accelerator.device_count() == shunt.cuda.device_count()
     if not accelerator.is_available():
         assert accelerator.current_accelerator() is None
-        with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
+        with pytest.raises(RuntimeError, match="accelerator"):
             accelerator.synchronize()
 
 

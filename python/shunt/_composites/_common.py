@@ -30,7 +30,7 @@ def into(out, result):
     if out is None:
         return result
     if out.dtype is not result.dtype:
-        raise RuntimeError(f"Expected out tensor to have dtype {result.dtype}, but got {out.dtype} instead")
+        raise RuntimeError(f"out= has dtype {out.dtype}, expected {result.dtype}, the result's")
     return _written(out, result)
 
 
@@ -41,7 +41,7 @@ def cast_into(out, result):
     if (result.is_floating_point() and not out.is_floating_point()) or (
         out.dtype is _C.bool and result.dtype is not _C.bool
     ):
-        raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type {out.dtype}")
+        raise RuntimeError(f"out= has dtype {out.dtype}, to which a result of {result.dtype} isn't cast")
     return _written(out, result)
 
 
@@ -55,8 +55,7 @@ def check_tensors(name, **arguments):
 def _written(out, result):
     if any(step == 0 and n > 1 for step, n in zip(out.stride(), out.shape)) and out.shape == result.shape:
         raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation."
+            f"out= of shape {list(out.shape)} has elements that share one place in memory; write to a clone() of it"
         )
     if out.shape != result.shape:
         out.resize_(result.shape)
@@ -73,7 +72,7 @@ def broadcast_shapes(*shapes):
     for at in range(1, max(map(len, shapes), default=0) + 1):
         sizes = {shape[-at] for shape in shapes if len(shape) >= at} - {1}
         if any(n < 0 for n in sizes):
-            raise RuntimeError(f"Trying to create tensor with negative dimension ({min(sizes)}): ({min(sizes)})")
+            raise RuntimeError(f"expected sizes of at least 0, got {min(sizes)}")
         if len(sizes) > 1:
             raise RuntimeError(
                 "Shape mismatch: objects cannot be broadcast to a single shape: "
@@ -87,7 +86,7 @@ def wrapped(dim, ndim, name="dim"):
     """The dimension counted from the front. IndexError where it is out of range."""
     n = max(ndim, 1)
     if not -n <= dim < n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+        raise IndexError(f"{name} is out of range: expected {-n} to {n - 1}, got {dim}")
     return dim % n
 
 

@@ -8,9 +8,9 @@ Tensor = _C.TensorBase
 
 def _check_index(name, index):
     if index.dtype is not _C.int64:
-        raise RuntimeError(f"{name}(): Expected dtype int64 for index, but got {index.dtype}")
+        raise RuntimeError(f"{name}(): expected index of dtype int64, got {index.dtype}")
     if index.dim() > 1:
-        raise IndexError(f"{name}(): Index should have dimension 1 or 0 (got {index.dim()})")
+        raise IndexError(f"{name}(): expected index with 0 or 1 dimensions, got {index.dim()}")
 
 
 def _place(dim, index):
@@ -23,15 +23,15 @@ def index_fill_(input, dim, index, value):
     if isinstance(value, Tensor):
         if value.dim() != 0:
             raise RuntimeError(
-                f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} "
-                f"dimension(s)."
+                f"index_fill_(): expected value to be a number or a tensor of no dimensions, got {value.dim()} "
+                "dimensions"
             )
     _check_index("index_fill_", index)
     d = wrapped(dim, input.dim())
     if input.dim() == 0:
         size = 1
         if index.numel() and not bool(((index >= -size) & (index < size)).all()):
-            raise IndexError(f"index out of range in self: index {index.tolist()} for a tensor without dimensions")
+            raise IndexError(f"index_fill_(): expected indices from {-size} to {size - 1}, got {index.tolist()}")
         return input.fill_(value) if index.numel() else input
     if index.numel():
         input[_place(d, index)] = value
@@ -50,30 +50,29 @@ def index_copy_(input, dim, index, source):
     _check_index("index_copy_", index)
     d = wrapped(dim, input.dim())
     if source.dtype is not input.dtype:
-        raise RuntimeError(
-            "index_copy_(): self and source expected to have the same dtype, but got (self) "
-            f"{input.dtype} and (source) {source.dtype}"
-        )
+        raise RuntimeError(f"index_copy_(): expected source of dtype {input.dtype}, as self is, got {source.dtype}")
     if source.dim() and input.dim() and source.dim() != input.dim():
         raise IndexError(
-            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
-            f"dimensionality ({source.dim()}), destination dimensionality ({input.dim()})"
+            f"index_copy_(): expected source with {input.dim()} dimensions, as self has, got {source.dim()}"
         )
     count = source.size(d) if source.dim() else 1
     if index.numel() != count:
         raise IndexError(
-            f"index_copy_(): Number of indices ({index.numel()}) should be equal to source.size(dim) ({count})"
+            f"index_copy_(): expected an index for each of the {count} slices of source, got {index.numel()}"
         )
     if input.dim() == 0:
         return input.copy_(source.reshape(())) if index.numel() else input
     if index.numel() and (int(index.min()) < 0 or int(index.max()) >= input.size(d)):
-        raise IndexError(f"index_copy_(): index out of range for dimension {d} of size {input.size(d)}")
+        raise IndexError(
+            f"index_copy_(): expected indices from 0 to {input.size(d) - 1}, got {int(index.min())} to "
+            f"{int(index.max())}"
+        )
     if source.dim() == 0:
         source = source.reshape((1,) * input.dim())
     if source.shape[:d] != input.shape[:d] or source.shape[d + 1 :] != input.shape[d + 1 :]:
         raise RuntimeError(
-            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-            f"{list(input.shape)} at dimension {d} and source slice shape: {list(source.shape)} at dimension {d}."
+            f"index_copy_(): expected source with the sizes of self, {list(input.shape)}, but in dimension {d}, got "
+            f"{list(source.shape)}"
         )
     if index.numel():
         input[_place(d, index)] = source
@@ -90,9 +89,9 @@ def index_copy(input, dim, index, source, *, out=None):
 def take(input, index, *, out=None):
     """The elements at places counted row by row, from the end where they are negative; of the index's shape."""
     if index.dtype is not _C.int64:
-        raise RuntimeError(f"take(): Expected a long tensor for index, but got {index.dtype}")
+        raise RuntimeError(f"take(): expected index of dtype int64, got {index.dtype}")
     if input.numel() == 0 and index.numel():
-        raise IndexError("take(): tried to take from an empty tensor")
+        raise IndexError(f"take(): expected no indices, as input is empty, got {index.numel()}")
     flat = input.reshape((-1,))
     return into(out, flat[index.reshape((-1,))].reshape(index.shape))
 
@@ -101,22 +100,17 @@ def take(input, index, *, out=None):
 def put_(input, index, source, accumulate=False):
     """The in-place form of put()."""
     if index.dtype is not _C.int64:
-        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {index.dtype}")
+        raise RuntimeError(f"put_(): expected index of dtype int64, got {index.dtype}")
     if input.dtype is not source.dtype:
-        raise RuntimeError(
-            f"put_(): self and source expected to have the same dtype, but got self.dtype = {input.dtype} and "
-            f"source.dtype = "
-            f"{source.dtype}"
-        )
+        raise RuntimeError(f"put_(): expected source of dtype {input.dtype}, as self is, got {source.dtype}")
     if index.numel() != source.numel():
         raise RuntimeError(
-            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-            f"{source.numel()}, index.numel() = {index.numel()}"
+            f"put_(): expected source with an element for each of the {index.numel()} indices, got {source.numel()}"
         )
     if index.numel() == 0:
         return input
     if input.numel() == 0:
-        raise IndexError("put_(): tried to put elements into an empty tensor")
+        raise IndexError(f"put_(): expected no indices, as self is empty, got {index.numel()}")
     flat = input.reshape((-1,)).index_put((index.reshape((-1,)),), source.reshape((-1,)), accumulate)
     return input.copy_(flat.reshape(input.shape))
 
@@ -131,11 +125,9 @@ def put(input, index, source, accumulate=False):
 def masked_scatter_(input, mask, source):
     """The in-place form of masked_scatter()."""
     if mask.dtype is not _C.bool:
-        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype}")
+        raise RuntimeError(f"masked_scatter_(): expected mask of dtype bool, got {mask.dtype}")
     if input.dtype is not source.dtype:
-        raise RuntimeError(
-            f"masked_scatter: expected self and source to have same dtypes but got {input.dtype} and {source.dtype}"
-        )
+        raise RuntimeError(f"masked_scatter_(): expected source of dtype {input.dtype}, as self is, got {source.dtype}")
     mask = mask.expand(input.shape)
     count = int(mask.sum())
     if count > source.numel():

@@ -21,17 +21,22 @@ def _added(input, product, beta, alpha):
 def _check_numbers(name, input, beta, alpha):
     if not input.is_floating_point() and (isinstance(beta, float) or isinstance(alpha, float)):
         raise RuntimeError(
-            f"{name}(): For integral input tensors, argument beta and alpha must not be floating point numbers."
+            f"{name}(): expected beta and alpha to be ints for input of {input.dtype}, got {beta} and {alpha}"
         )
     if input.dtype is not _C.bool and (isinstance(beta, bool) or isinstance(alpha, bool)):
-        raise RuntimeError(f"{name}(): Boolean beta and alpha only supported for Boolean results.")
+        raise RuntimeError(
+            f"{name}(): expected numbers as beta and alpha for input of {input.dtype}, got {beta} and {alpha}"
+        )
 
 
 @method
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * (mat @ vec). Shapes: (n) or what broadcasts to it, (n, m), (m) to (n)."""
     if mat.dim() != 2 or vec.dim() != 1 or input.dim() > 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {input.dim()}, {mat.dim()}, {vec.dim()}")
+        raise RuntimeError(
+            f"addmv(): expected a vector, a matrix and a vector, got {input.dim()}, {mat.dim()} and {vec.dim()} "
+            "dimensions"
+        )
     return into(out, _added(input, ops.mv(mat, vec), beta, alpha))
 
 
@@ -40,7 +45,7 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * outer(vec1, vec2). Shapes: (n, m) or what broadcasts to it, (n), (m) to (n, m)."""
     for k, v in ((1, vec1), (2, vec2)):
         if v.dim() != 1:
-            raise RuntimeError(f"addr: Expected 1-D argument vec{k}, but got {v.dim()}-D")
+            raise RuntimeError(f"addr(): expected vec{k} with 1 dimension, got {v.dim()}")
     _check_numbers("addr", input, beta, alpha)
     if input.dtype is _C.bool and vec1.dtype is _C.bool:
         product = ops.outer(vec1, vec2) if alpha else ops.zeros((vec1.numel(), vec2.numel()), dtype=_C.bool)
@@ -53,7 +58,9 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * the sum over the batch of batch1 @ batch2. Shapes: (n, p), (b, n, m), (b, m, p) to (n,
     p)."""
     if batch1.dim() != 3 or batch2.dim() != 3:
-        raise RuntimeError(f"batch1 must be a 3D tensor, got {batch1.dim()}D and {batch2.dim()}D")
+        raise RuntimeError(
+            f"addbmm(): expected batch1 and batch2 with 3 dimensions, got {batch1.dim()} and {batch2.dim()}"
+        )
     product = ops.bmm(batch1, batch2).sum(0).to(batch1.dtype)
     result = _added(input.expand(product.shape) if beta != 0 else input, product, beta, alpha)
     return into(out, result)
@@ -64,7 +71,8 @@ def _in_place(function):
         result = function(input, *args, **kwargs)
         if result.shape != input.shape:
             raise RuntimeError(
-                f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(result.shape)}"
+                f"{function.__name__}_(): expected a result of self's shape {list(input.shape)}, got "
+                f"{list(result.shape)}"
             )
         return input.copy_(result)
 
@@ -89,8 +97,7 @@ def inner(input, other, *, out=None):
         return cast_into(out, input * other)
     if input.size(-1) != other.size(-1):
         raise RuntimeError(
-            "inner() the last dimension must match on both input tensors but got shapes "
-            f"{list(input.shape)} and {list(other.shape)}"
+            f"inner(): expected last dimensions of one size, got shapes {list(input.shape)} and {list(other.shape)}"
         )
     return into(out, tensordot(input, other, ([-1], [-1])))
 
@@ -105,20 +112,25 @@ def tensordot(a, b, dims=2, out=None):
         dims = dims.tolist()
     if isinstance(dims, int):
         if dims < 0:
-            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+            raise RuntimeError(f"tensordot(): expected dims of at least 0, got {dims}")
         if dims > min(a.dim(), b.dim()):
-            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+            raise RuntimeError(
+                f"tensordot(): expected dims of at most {min(a.dim(), b.dim())}, the smaller number of dimensions, got "
+                f"{dims}"
+            )
         first, second = list(range(a.dim() - dims, a.dim())), list(range(dims))
     else:
         first, second = (list(d) if isinstance(d, tuple | list) else [d] for d in dims)
     if len(first) != len(second):
-        raise RuntimeError("both dimension lists should have same length")
+        raise RuntimeError(
+            f"tensordot(): expected equally many dimensions of a and b in dims, got {len(first)} and {len(second)}"
+        )
     first, second = [d % a.dim() for d in first], [d % b.dim() for d in second]
     for i, j in zip(first, second):
         if a.size(i) != b.size(j) and 1 not in (a.size(i), b.size(j)):
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {a.size(i)} in dim {i} and second has size "
-                f"{b.size(j)} in dim {j}"
+                f"tensordot(): expected equal sizes, got {a.size(i)} in dimension {i} of a and {b.size(j)} in "
+                f"dimension {j} of b"
             )
     # A size of 1 is repeated: its partner is summed.
     for i, j in zip(first, second):
@@ -155,11 +167,11 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The p-norm distances of each row of x1 from each row of x2. Shapes (*, n, m), (*, k, m) to (*, n, k)."""
     for k, x in ((1, x1), (2, x2)):
         if x.dim() < 2:
-            raise RuntimeError(f"cdist only supports at least 2D tensors, X{k} got: {x.dim()}D")
+            raise RuntimeError(f"cdist(): expected x{k} with 2 dimensions or more, got {x.dim()}")
         if not x.is_floating_point():
-            raise RuntimeError(f"cdist only supports floating-point dtypes, X{k} got: {x.dtype}")
+            raise RuntimeError(f"cdist(): expected x{k} of a floating-point dtype, got {x.dtype}")
     if x1.size(-1) != x2.size(-1):
-        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.size(-1)} X2: {x2.size(-1)}")
+        raise RuntimeError(f"cdist(): expected rows of equal length, got {x1.size(-1)} in x1 and {x2.size(-1)} in x2")
     if p < 0:
-        raise RuntimeError("cdist only supports non-negative p values")
+        raise RuntimeError(f"cdist(): expected p of at least 0, got {p}")
     return ops.norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)

@@ -26,7 +26,7 @@ def _from_the_last(dims, ndim, name):
     order = sorted((wrapped(d, ndim) for d in dims), reverse=True)
     for a, b in zip(order, order[1:]):
         if a == b:
-            raise RuntimeError(f"{name}(): dim {a} appears multiple times in the list of dims")
+            raise RuntimeError(f"{name}(): expected each dimension once, got {a} multiple times")
     return order
 
 
@@ -58,7 +58,7 @@ def _truth(name, one):
         if dim is not None and not _is_list(dim):
             return NotImplemented
         if out is not None and out.dtype not in (_C.bool, _C.uint8):
-            raise RuntimeError(f"{name} only supports bool tensor for result, got: {out.dtype}")
+            raise RuntimeError(f"{name}(): expected out= of dtype bool or uint8, got {out.dtype}")
         dims = range(input.dim()) if dim is None else dim
         result = input
         for d in _from_the_last(dims, input.dim(), name):
@@ -126,7 +126,7 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     if p == "nuc":
         raise NotImplementedError('norm(): p="nuc" needs singular values, which are not implemented')
     if isinstance(p, str) and p != "fro":
-        raise RuntimeError(f"only valid string values are 'fro' and 'nuc', found {p}")
+        raise RuntimeError(f"norm(): expected p to be a number, 'fro' or 'nuc', got {p!r}")
     if p == "fro" or p is None:
         p = 2
     if not isinstance(p, int | float) or not isinstance(dim, int | tuple | list | type(None)):
@@ -145,13 +145,13 @@ def normal(mean, std=1.0, *, generator=None, out=None):
         return NotImplemented
     if isinstance(std, Tensor):
         if not std.is_floating_point():
-            raise RuntimeError(f"normal expects standard deviation to be floating, but got {std.dtype}")
+            raise RuntimeError(f"normal(): expected std of a floating-point dtype, got {std.dtype}")
         if std.numel() and not bool((std >= 0).all()):
-            raise RuntimeError("normal expects all elements of std >= 0.0")
+            raise RuntimeError("normal(): expected std of at least 0, got a negative one")
     elif std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+        raise RuntimeError(f"normal(): expected std of at least 0, got {std}")
     if out is not None and not out.is_floating_point():
-        raise NotImplementedError(f'"normal" not implemented for {out.dtype}')
+        raise NotImplementedError(f"normal(): expected out= of a floating-point dtype, got {out.dtype}")
     shape = broadcast_shapes(*(t.shape for t in (mean, std) if isinstance(t, Tensor)))
     like = mean if isinstance(mean, Tensor) else std
     draws = like.detach().new_empty(shape).normal_(0, 1, generator=generator)

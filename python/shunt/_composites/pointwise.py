@@ -27,7 +27,9 @@ def real(input):
 def imag(input):
     """Refused (RuntimeError): real tensors have no imaginary part. Of Tensor it is a property."""
     check_tensors("imag", input=input)
-    raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    raise RuntimeError(
+        f"imag(): expected complex numbers, which Shunt is without, got {input.dtype}; imag is not implemented"
+    )
 
 
 @method

@@ -44,9 +44,9 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The mean of the elements that aren't NaN."""
     if out is not None and not out.is_floating_point() and input.is_floating_point():
-        raise NotImplementedError(f'"nanmean" not implemented for {out.dtype}')
+        raise NotImplementedError(f"nanmean(): expected out= of a floating-point dtype, got {out.dtype}")
     if not input.is_floating_point():
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype}")
+        raise RuntimeError(f"nanmean(): expected input of a floating-point dtype, got {input.dtype}")
     over = tuple(range(input.dim())) if dim is None else dim
     count = input.isnan().logical_not().sum(over, keepdim)
     return cast_into(out, nansum(input, over, keepdim, dtype=dtype) / count)
@@ -57,14 +57,12 @@ def aminmax(input, *, dim=None, keepdim=False, out=None):
     """The smallest and the largest element, of all or along a dimension: (min, max)."""
     if dim is None:
         if input.numel() == 0:
-            raise RuntimeError(
-                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
-            )
+            raise RuntimeError("aminmax(): expected at least one element, as an empty input has no extremes, got none")
         result = aminmax_result(ops.amin(input, (), keepdim), ops.amax(input, (), keepdim))
     else:
         d = wrapped(dim, input.dim())
         if input.dim() and input.size(d) == 0:
-            raise IndexError(f"aminmax(): Expected reduction dim {d} to have non-zero size.")
+            raise IndexError(f"aminmax(): expected dimension {d} with at least one element, got none")
         result = aminmax_result(ops.amin(input, (d,), keepdim), ops.amax(input, (d,), keepdim))
     return _pair(result, out)
 
@@ -75,9 +73,9 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     d = wrapped(dim, input.dim())
     size = input.size(d) if input.dim() else 1
     if input.dim() and input.numel() == 0 and size == 0:
-        raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
+        raise IndexError(f"kthvalue(): expected dimension {d} with at least one element, got none")
     if not 1 <= k <= size:
-        raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(d))
+        raise RuntimeError(f"kthvalue(): expected k from 1 to {size}, the size of dimension {d}, got {k}")
     if input.dim() == 0:
         return _pair(kthvalue_result(input.clone(), indices(0)), out)
     value, index = (x.select(d, k - 1).contiguous() for x in ops.sort(input, stable=True, dim=d))
@@ -88,23 +86,24 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
 def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):
     if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
         raise RuntimeError(
-            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+            f"{name}(): expected interpolation to be 'linear', 'lower', 'higher', 'midpoint' or 'nearest', got "
+            f"{interpolation!r}"
         )
     if input.numel() == 0:
-        raise RuntimeError(f"{name}() input tensor must be non-empty")
+        raise RuntimeError(f"{name}(): expected input with at least one element, got shape {tuple(input.shape)}")
     if input.dtype not in (_C.float32, _C.float64):
-        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+        raise RuntimeError(f"{name}(): expected input of dtype float32 or float64, got {input.dtype}")
     if isinstance(q, Tensor):
         if q.dim() > 1:
-            raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+            raise RuntimeError(f"{name}(): expected q with 0 or 1 dimensions, got {q.dim()}")
         if q.dtype is not input.dtype:
-            raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+            raise RuntimeError(f"{name}(): expected q of dtype {input.dtype}, as input is, got {q.dtype}")
         if not bool(((q >= 0) & (q <= 1)).all()):
-            raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+            raise RuntimeError(f"{name}(): expected values from 0 to 1 in q, got {q.tolist()}")
         qs, many = q.reshape((-1,)), q.dim() == 1
     else:
         if not 0 <= q <= 1:
-            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
+            raise RuntimeError(f"{name}(): expected q from 0 to 1, got {q}")
         qs, many = input.new_full((1,), q), False
     x = input.reshape((-1,)) if dim is None else input.reshape((1,)) if input.dim() == 0 else input
     d = 0 if dim is None else wrapped(dim, input.dim())

@@ -22,7 +22,7 @@ def exponential_(input, lambd=1.0, *, generator=None):
     """Fills the tensor with draws of the exponential distribution of mean 1 / lambd."""
     _check_floating("exponential_", input)
     if lambd <= 0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+        raise RuntimeError(f"exponential_(): expected lambd greater than 0, got {lambd}")
     return input.copy_(ops.log1p(-_uniform(input, generator)) / -lambd)
 
 
@@ -30,7 +30,7 @@ def exponential_(input, lambd=1.0, *, generator=None):
 def geometric_(input, p, *, generator=None):
     """Fills the tensor with how many trials there are until one, of probability p, succeeds: 1, 2, ..."""
     if not 0 < p < 1:
-        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+        raise RuntimeError(f"geometric_(): expected p between 0 and 1, both excluded, got {p}")
     u = ops.rand(input.shape, dtype=_C.float64, device=input.device, generator=generator)
     return input.copy_((ops.log1p(-u) / math.log1p(-p)).ceil().clamp(min=1))
 
@@ -40,7 +40,7 @@ def cauchy_(input, median=0, sigma=1, *, generator=None):
     """Fills the tensor with draws of the Cauchy distribution."""
     _check_floating("cauchy_", input)
     if sigma <= 0:
-        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+        raise RuntimeError(f"cauchy_(): expected sigma greater than 0, got {sigma}")
     u = ops.rand(input.shape, dtype=_C.float64, device=input.device, generator=generator)
     return input.copy_(((u - 0.5) * math.pi).tan() * sigma + median)
 
@@ -50,7 +50,7 @@ def log_normal_(input, mean=1, std=2, *, generator=None):
     """Fills the tensor with draws whose logarithms are normal, of this mean and standard deviation."""
     _check_floating("log_normal_", input)
     if std <= 0:
-        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+        raise RuntimeError(f"log_normal_(): expected std greater than 0, got {std}")
     noise = ops.randn(input.shape, dtype=input.dtype, device=input.device, generator=generator)
     return input.copy_((noise * std + mean).exp())
 
@@ -98,7 +98,7 @@ def poisson(input, generator=None):
     _check_floating("poisson", input)
     rate = input.detach().to(_C.float64)
     if bool((~(rate >= 0)).any()):
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+        raise RuntimeError("poisson(): expected a non-negative rate in each element, got another")
     few = _few_poisson(rate.clamp(max=_FEW), generator)
     if bool((rate > _FEW).any()):
         few = ops.where(rate > _FEW, _many_poisson(rate.clamp(min=_FEW), generator), few)

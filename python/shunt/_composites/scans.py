@@ -65,20 +65,24 @@ def logcumsumexp(input, dim, *, out=None):
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     """The differences of neighbours along a dimension, `n` times; prepend and append are put at the ends first."""
     if input.dim() == 0:
-        raise RuntimeError("diff expects input to be at least one-dimensional")
+        raise RuntimeError("diff(): expected input with 1 dimension or more, got 0")
     d = wrapped(dim, input.dim())
     if n < 0:
-        raise RuntimeError(f"order must be non-negative but got {n}")
+        raise RuntimeError(f"diff(): expected n of at least 0, got {n}")
     parts = [t for t in (prepend, input, append) if t is not None]
     for t in parts:
         if t.dim() != input.dim():
-            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+            raise RuntimeError(
+                f"diff(): expected prepend and append with {input.dim()} dimensions, as input has, got {t.dim()}"
+            )
         if any(t.size(k) != input.size(k) for k in range(t.dim()) if k != d):
             raise RuntimeError(
-                "diff expects the shape of tensor to prepend or append to match that of input except along the "
-                "differencing dimension"
+                f"diff(): expected prepend and append with input's sizes {list(input.shape)} but in dimension {d}, got "
+                f"{list(t.shape)}"
             )
     if n == 0:
+        if out is not None and out.dtype != input.dtype:
+            raise RuntimeError(f"diff(): expected out of input's dtype {input.dtype} where n is 0, got {out.dtype}")
         return cast_into(out, input.clone())
     x = ops.cat(parts, d) if len(parts) > 1 else input
     for _ in range(min(n, x.size(d))):
@@ -93,7 +97,7 @@ def _spacing(y, x, dx, dim):
     if x is None:
         return dx
     if x.dim() == 1 and y.size(dim) != x.size(0):
-        raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
+        raise RuntimeError(f"trapezoid(): expected an x for each of the {y.size(dim)} elements, got {x.size(0)}")
     if x.dim() == 1:
         return x[1:] - x[:-1]
     x = x.movedim(dim if x.dim() == y.dim() else -1, -1)

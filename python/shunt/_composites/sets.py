@@ -68,7 +68,7 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
         values, places = input.clone(), ops.zeros((), dtype=_C.int64)
     else:
         if input.size(d) == 0:
-            raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
+            raise IndexError(f"mode(): expected dimension {d} with at least one element, got none")
         order = _sortable(input).argsort(dim=d, stable=True)
         ordered = input.gather(d, order)
         n = input.size(d)
@@ -98,7 +98,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     if bins <= 0:
         raise RuntimeError("bins must be > 0")
     if min > max:
-        raise RuntimeError("max must be larger than min")
+        raise RuntimeError(f"histc(): expected min of at most max, got {min} and {max}")
     x = input.detach().reshape((-1,))
     if min == max and x.numel():
         min, max = float(x.min()), float(x.max())

@@ -55,15 +55,13 @@ def adjoint(input):
 
 def _matrix_transposed(input, name):
     if input.dim() < 2:
-        raise RuntimeError(
-            f"tensor.{name} is only supported on matrices or batches of matrices. Got {input.dim()}-D tensor."
-        )
+        raise RuntimeError(f"Tensor.{name}: expected 2 dimensions or more, got {input.dim()}")
     return input.transpose(-2, -1)
 
 
 def _all_reversed(input, name):
     if name == "H" and input.dim() not in (0, 2):
-        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {input.dim()}-D tensor.")
+        raise RuntimeError(f"Tensor.H: expected 2 dimensions, got {input.dim()}")
     return input.permute(tuple(range(input.dim()))[::-1])
 
 
@@ -88,7 +86,7 @@ def unflatten(input, dim, sizes):
     sizes = tuple(sizes)
     d = wrapped(dim, input.dim())
     if not sizes:
-        raise RuntimeError("unflatten: sizes must be non-empty")
+        raise RuntimeError("unflatten(): expected at least one size, got none")
     known = 1
     for n in sizes:
         known *= n if n != -1 else 1
@@ -99,8 +97,7 @@ def unflatten(input, dim, sizes):
     ):
         size = input.size(d) if input.dim() else 1
         raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({size}) in the "
-            f"input tensor"
+            f"unflatten(): expected sizes whose product is {size}, the size of dimension {d}, got {list(sizes)}"
         )
     return input.view((*input.shape[:d], *sizes, *input.shape[d + 1 :]))
 
@@ -110,14 +107,14 @@ def rot90(input, k=1, dims=(0, 1)):
     """Turned `k` times by 90 degrees, in the plane from the first of `dims` to the second; a copy."""
     dims = tuple(dims)
     if len(dims) != 2:
-        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+        raise RuntimeError(f"rot90(): expected two dims, got {len(dims)}")
     if input.dim() < 2:
-        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.dim()}")
+        raise RuntimeError(f"rot90(): expected input with 2 dimensions or more, got {input.dim()}")
     if dims[0] == dims[1] or abs(dims[0] - dims[1]) == input.dim():
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+        raise RuntimeError(f"rot90(): expected two different dims, got {dims[0]} and {dims[1]}")
     for d in dims:
         if not -input.dim() <= d < input.dim():
-            raise RuntimeError(f"Rotation dim{dims.index(d)} out of range, dim{dims.index(d)} = {d}")
+            raise RuntimeError(f"rot90(): expected dims from {-input.dim()} to {input.dim() - 1}, got {d}")
     k %= 4
     if k == 1:
         return input.flip((dims[1],)).transpose_(dims[0], dims[1])

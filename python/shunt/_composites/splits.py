@@ -15,26 +15,20 @@ def tensor_split(input, indices_or_sections, dim=0):
         dimension.
     """
     if input.dim() == 0:
-        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+        raise RuntimeError("tensor_split(): expected input with 1 dimension or more, got 0")
     d = wrapped(dim, input.dim())
     if isinstance(indices_or_sections, Tensor):
         t = indices_or_sections
         if t.dtype is not _C.int64:
-            raise RuntimeError(
-                f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {t.dtype}"
-            )
+            raise RuntimeError(f"tensor_split(): expected indices_or_sections of dtype int64, got {t.dtype}")
         if t.dim() > 1:
-            raise RuntimeError(
-                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
-                "tensor, but "
-                f"got a tensor with {t.dim()} dims"
-            )
+            raise RuntimeError(f"tensor_split(): expected indices_or_sections with 0 or 1 dimensions, got {t.dim()}")
         indices_or_sections = t.tolist()
     size = input.size(d)
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
         if count <= 0:
-            raise RuntimeError(f"number of sections must be larger than 0, got {count}")
+            raise RuntimeError(f"tensor_split(): expected one section or more, got {count}")
         large, least = size % count, size // count
         ends = list(itertools.accumulate([least + 1] * large + [least] * (count - large)))
     else:
@@ -48,15 +42,10 @@ def tensor_split(input, indices_or_sections, dim=0):
 
 def _numpy_split(name, input, sections, dim, least):
     if input.dim() < least:
-        raise RuntimeError(
-            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.dim()} "
-            f"dimensions!"
-        )
+        raise RuntimeError(f"{name}(): expected input with {least} dimensions or more, got {input.dim()}")
     if isinstance(sections, int) and (sections == 0 or input.size(dim) % sections):
         raise RuntimeError(
-            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
-            f"{input.size(dim)} is not "
-            f"divisible by the split_size {sections}!"
+            f"{name}(): expected sections to divide the size of dimension {dim}, {input.size(dim)}, got {sections}"
         )
     return tensor_split(input, sections, dim)
 
@@ -100,14 +89,14 @@ def meshgrid(*tensors, indexing=None):
     """
     tensors = _list(tensors)
     if not tensors:
-        raise RuntimeError("meshgrid expects a non-empty TensorList")
+        raise RuntimeError("meshgrid(): expected at least one tensor, got none")
     if indexing not in (None, "ij", "xy"):
-        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+        raise RuntimeError(f"meshgrid(): expected indexing to be 'ij' or 'xy', got {indexing!r}")
     for t in tensors:
         if t.dim() > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}")
+            raise RuntimeError(f"meshgrid(): expected tensors with 0 or 1 dimensions, got {t.dim()}")
         if t.dtype is not tensors[0].dtype:
-            raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+            raise RuntimeError(f"meshgrid(): expected tensors of one dtype, {tensors[0].dtype}, got {t.dtype}")
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors[:2] = tensors[1], tensors[0]
@@ -124,7 +113,7 @@ def block_diag(*tensors):
     for k, t in enumerate(tensors):
         if t.dim() > 2:
             raise RuntimeError(
-                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {k} has {t.dim()} dimensions"
+                f"block_diag(): expected tensors with at most 2 dimensions, got {t.dim()} for tensor {k}"
             )
         blocks.append(atleast_2d(t))
     width = sum(b.size(1) for b in blocks)
@@ -141,7 +130,7 @@ def cartesian_prod(*tensors):
     tensors = _list(tensors)
     for t in tensors:
         if t.dim() != 1:
-            raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
+            raise RuntimeError(f"cartesian_prod(): expected tensors with 1 dimension, got shape {list(t.shape)}")
     if len(tensors) == 1:
         return tensors[0]
     return ops.stack([g.reshape((-1,)) for g in meshgrid(*tensors)], 1)
@@ -150,9 +139,9 @@ def cartesian_prod(*tensors):
 def combinations(input, r=2, with_replacement=False):
     """The combinations of `r` elements of a vector, as rows."""
     if input.dim() != 1:
-        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
+        raise RuntimeError(f"combinations(): expected input with 1 dimension, got shape {list(input.shape)}")
     if r < 0:
-        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+        raise RuntimeError(f"combinations(): expected r of at least 0, got {r}")
     if r == 0:
         return input.new_empty((0,))
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
@@ -167,7 +156,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     n = input.dim() + 1
     first, second = wrapped(dim1, n), wrapped(dim2, n)
     if first == second:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+        raise RuntimeError(f"diag_embed(): expected two different dimensions, got dim1={dim1} and dim2={dim2}")
     length = input.size(-1) + abs(offset)
     sizes = list(input.shape[:-1])
     for d in sorted((first, second)):
@@ -183,7 +172,7 @@ def diagflat(input, offset=0):
 
 def _triangle(name, row, col, offset, dtype, layout, device, pin_memory, keep):
     if row < 0 or col < 0:
-        raise RuntimeError(f"{'row' if row < 0 else 'col'} must be non-negative, got{row if row < 0 else col}")
+        raise RuntimeError(f"{name}(): expected row and col of at least 0, got {row} and {col}")
     dtype = _C.int64 if dtype is None else dtype
     if dtype not in (_C.int64, _C.int32):
         raise RuntimeError(f'"{name}" not implemented for {dtype}')
@@ -210,11 +199,11 @@ def unfold(input, dimension, size, step):
     d = wrapped(dimension, input.dim())
     length = input.size(d) if input.dim() else 1
     if size < 0:
-        raise RuntimeError(f"size is {size} but must be >= 0")
+        raise RuntimeError(f"unfold(): expected size of at least 0, got {size}")
     if size > length:
-        raise RuntimeError(f"maximum size for tensor at dimension {d} is {length} but size is {size}")
+        raise RuntimeError(f"unfold(): expected size of at most {length}, that of dimension {d}, got {size}")
     if step <= 0:
-        raise RuntimeError(f"step is {step} but must be > 0")
+        raise RuntimeError(f"unfold(): expected step greater than 0, got {step}")
     if input.dim() == 0:
         return input.as_strided((size,), (1,))
     sizes, strides = list(input.shape), list(input.stride())
@@ -228,9 +217,9 @@ def unravel_index(indices, shape):
     """The coordinates of flat places in a shape: a tuple of tensors, one for each dimension."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     if indices.is_floating_point() or indices.dtype is _C.bool:
-        raise ValueError(f"expected 'indices' to be an integer tensor, but got {indices.dtype}")
+        raise ValueError(f"unravel_index(): expected indices of an integer dtype, got {indices.dtype}")
     if any(n < 0 for n in shape):
-        raise ValueError(f"'shape' cannot have negative values, but got {shape}")
+        raise ValueError(f"unravel_index(): expected sizes of at least 0 in shape, got {shape}")
     coordinates, step = [], 1
     for n in reversed(shape):
         coordinates.append(indices.floor_divide(step).remainder(n))

@@ -14,55 +14,41 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         fweights, aweights: how often each observation was made, and how much it counts.
     """
     if input.dim() > 2:
-        raise RuntimeError(
-            f"cov(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions"
-        )
+        raise RuntimeError(f"cov(): expected input with at most 2 dimensions, got {input.dim()}")
     if input.dtype is _C.bool:
-        raise RuntimeError("cov(): bool dtype is not supported for input")
+        raise RuntimeError("cov(): expected input of numbers, got dtype bool")
     x = input.reshape((1, -1)) if input.dim() < 2 else input
     count, weights = x.size(1), None
     if fweights is not None:
         if fweights.dim() > 1:
-            raise RuntimeError(
-                f"cov(): expected fweights to have one or fewer dimensions but got fweights with {fweights.dim()} "
-                f"dimensions"
-            )
+            raise RuntimeError(f"cov(): expected fweights with at most 1 dimension, got {fweights.dim()}")
         if fweights.is_floating_point() or fweights.dtype is _C.bool:
-            raise RuntimeError(
-                f"cov(): expected fweights to have integral dtype but got fweights with {fweights.dtype} dtype"
-            )
+            raise RuntimeError(f"cov(): expected fweights of an integer dtype, got {fweights.dtype}")
         if fweights.numel() != count:
             raise RuntimeError(
-                f"cov(): expected fweights to have the same numel as there are observations in the input but got "
-                f"{fweights.numel()} != {count}"
+                f"cov(): expected a weight in fweights for each of the {count} observations, got {fweights.numel()}"
             )
         if count and int(fweights.min()) < 0:
-            raise RuntimeError("cov(): fweights cannot be negative")
+            raise RuntimeError(f"cov(): expected fweights of at least 0, got {int(fweights.min())}")
         weights = fweights
     if aweights is not None:
         if aweights.dim() > 1:
-            raise RuntimeError(
-                f"cov(): expected aweights to have one or fewer dimensions but got aweights with {aweights.dim()} "
-                f"dimensions"
-            )
+            raise RuntimeError(f"cov(): expected aweights with at most 1 dimension, got {aweights.dim()}")
         if not aweights.is_floating_point():
-            raise RuntimeError(
-                f"cov(): expected aweights to have floating point dtype but got aweights with {aweights.dtype} dtype"
-            )
+            raise RuntimeError(f"cov(): expected aweights of a floating-point dtype, got {aweights.dtype}")
         if aweights.numel() != count:
             raise RuntimeError(
-                f"cov(): expected aweights to have the same numel as there are observations in the input but got "
-                f"{aweights.numel()} != {count}"
+                f"cov(): expected a weight in aweights for each of the {count} observations, got {aweights.numel()}"
             )
         if count and float(aweights.min()) < 0:
-            raise RuntimeError("cov(): aweights cannot be negative")
+            raise RuntimeError(f"cov(): expected aweights of at least 0, got {float(aweights.min())}")
         weights = aweights if weights is None else weights * aweights
     if weights is None:
         total, mean = count, floating(x).mean(1, True)
     else:
         total = weights.sum()
         if count and float(total) == 0:
-            raise ZeroDivisionError("cov(): weights sum to zero, can't be normalized")
+            raise ZeroDivisionError("cov(): expected weights whose sum isn't 0, by which is divided")
         mean = (x * weights).sum(1, True) / total
     if weights is None or aweights is None or correction == 0:
         freedom = total - correction
@@ -79,9 +65,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 def corrcoef(input):
     """The correlation coefficients of variables, the rows, over observations, the columns, within [-1, 1]."""
     if input.dim() > 2:
-        raise RuntimeError(
-            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions"
-        )
+        raise RuntimeError(f"corrcoef(): expected input with at most 2 dimensions, got {input.dim()}")
     c = cov(input)
     if c.dim() == 0:
         return c / c
@@ -110,11 +94,11 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
 def renorm(input, p, dim, maxnorm, *, out=None):
     """Each slice along a dimension, scaled down to the p-norm `maxnorm` where it is larger."""
     if p <= 0:
-        raise RuntimeError("renorm: non-positive-norm not supported")
+        raise RuntimeError(f"renorm(): expected p greater than 0, got {p}")
     if maxnorm < 0:
-        raise RuntimeError("renorm: expected maxnorm to be >= 0 but got " + str(maxnorm))
+        raise RuntimeError(f"renorm(): expected maxnorm of at least 0, got {maxnorm}")
     if input.dim() < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.dim()} dimensions")
+        raise RuntimeError(f"renorm(): expected input with 2 dimensions or more, got {input.dim()}")
     d = wrapped(dim, input.dim())
     norms = ops.norm(input, p, [k for k in range(input.dim()) if k != d], True)
     scale = ops.where(norms > maxnorm, maxnorm / (norms + 1e-7), ops.ones_like(norms))

@@ -11,9 +11,9 @@ def fill_diagonal_(input, fill_value, wrap=False):
     """Writes a number to the elements whose indices are all equal. With `wrap` the diagonal of a tall matrix begins
     again below."""
     if input.dim() < 2:
-        raise RuntimeError("dimensions must larger than 1")
+        raise RuntimeError(f"fill_diagonal_(): expected input with 2 dimensions or more, got {input.dim()}")
     if input.dim() > 2 and any(n != input.size(0) for n in input.shape):
-        raise RuntimeError("all dimensions of input must be of equal length")
+        raise RuntimeError(f"fill_diagonal_(): expected equal sizes of 3 dimensions or more, got {tuple(input.shape)}")
     if input.dim() == 2 and wrap and input.size(0) > input.size(1) > 0:
         place = ops.arange(0, input.numel(), input.size(1) + 1)
         input[place // input.size(1), place % input.size(1)] = fill_value
@@ -39,9 +39,12 @@ def _no_grad():
 
 def _check_callable_use(name, input):
     if input.requires_grad:
-        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+        raise RuntimeError(
+            f"{name}(): expected a tensor that autograd doesn't record, got one with requires_grad=True; call it on "
+            "its detach()"
+        )
     if not input.is_cpu:
-        raise TypeError(f"{name} is only implemented on CPU tensors")
+        raise TypeError(f"{name}(): expected a tensor on the CPU, got one on {input.device}")
 
 
 @method
@@ -73,7 +76,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
         include_self: whether the tensor's elements count, too.
     """
     if reduce not in ("prod", "mean", "amax", "amin"):
-        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+        raise RuntimeError(f"index_reduce(): reduce is 'prod', 'mean', 'amax' or 'amin', got {reduce!r}")
     d = wrapped(dim, input.dim())
     places = (
         index.reshape((-1,) + (1,) * (source.dim() - 1 - d)).expand(source.shape) if source.dim() else index.reshape(())
@@ -95,10 +98,7 @@ def empty_permuted(
     size, order = tuple(size), tuple(physical_layout)
     if sorted(order) != list(_range(len(size))):
         raise RuntimeError(
-            f"Number of dimensions in size does not match the length of the physical_layout; i.e. "
-            f"len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}"
-            if len(order) != len(size)
-            else f"empty_permuted(): physical_layout has to name each dimension once, got {order}"
+            f"empty_permuted(): expected physical_layout to name each of the {len(size)} dimensions once, got {order}"
         )
     result = ops.empty([size[d] for d in order], dtype=dtype, device=device)
     return result.permute([order.index(d) for d in _range(len(size))]).requires_grad_(requires_grad)
@@ -109,9 +109,9 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     if end is None:
         start, end = 0, start
     if step == 0:
-        raise RuntimeError("step must be nonzero")
+        raise RuntimeError("range(): expected a step other than 0")
     if (end - start) / step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+        raise RuntimeError(f"range(): expected a step that leads from {start} to {end}, got {step}")
     count = int((end - start) / step) + 1
     dtype = dtype or _C.get_default_dtype()
     result = (ops.arange(count, dtype=_C.float64, device=device) * step + start).to(dtype)
@@ -121,10 +121,10 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
 def vander(x, N=None, increasing=False):
     """The powers of a vector's elements in columns, the highest first: (n, N)."""
     if x.dim() != 1:
-        raise RuntimeError("x must be a one-dimensional tensor.")
+        raise RuntimeError(f"vander(): expected x with 1 dimension, got {x.dim()}")
     count = x.size(0) if N is None else N
     if count < 0:
-        raise RuntimeError("N must be non-negative.")
+        raise RuntimeError(f"vander(): expected N of at least 0, got {count}")
     one = ops.ones((x.size(0), min(count, 1)), dtype=x.dtype if x.is_floating_point() else _C.int64)
     powers = ops.cat([one, x.unsqueeze(1).expand((x.size(0), max(count - 1, 0))).cumprod(1)], 1)
     return powers if increasing else powers.flip((1,))
@@ -144,7 +144,10 @@ def _derivative(x, d, spacing, edge_order):
     """Differences along a dimension, central inside; `spacing` is a number or the places of the slices."""
     n = x.size(d)
     if n < edge_order + 1:
-        raise RuntimeError(f"torch.gradient expected each dimension size to be at least edge_order+1, got {n}")
+        raise RuntimeError(
+            f"gradient(): expected {edge_order + 1} elements or more in dimension {d}, for edge_order={edge_order}, "
+            f"got {n}"
+        )
     if isinstance(spacing, _C.TensorBase):
         shape = (-1,) + (1,) * (x.dim() - 1 - d)
         gaps = (spacing[1:] - spacing[:-1]).to(x.dtype).reshape(shape)
@@ -185,17 +188,17 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
         edge_order: 1 or 2: the order at the ends.
     """
     if edge_order not in (1, 2):
-        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+        raise RuntimeError(f"gradient(): expected edge_order to be 1 or 2, got {edge_order}")
     dims = [dim] if isinstance(dim, int) else list(dim) if dim is not None else list(_range(input.dim()))
     dims = [wrapped(d, input.dim()) for d in dims]
     if len(set(dims)) != len(dims):
-        raise RuntimeError("dim appears multiple times in the list of dims")
+        raise RuntimeError(f"gradient(): expected each dimension once, got {dims}")
     spacing = 1 if spacing is None else spacing
     spacings = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if len(spacings) != len(dims):
         raise RuntimeError(
-            f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to {len(dims)}, "
-            f"but got a list of length {len(spacings)}"
+            f"gradient(): expected spacing to be None, a number or {len(dims)} of them, one for each dimension, got "
+            f"{len(spacings)}"
         )
     x = input if input.is_floating_point() else input.to(_C.get_default_dtype())
     return tuple(_derivative(x, d, s, edge_order) for d, s in zip(dims, spacings))

@@ -12,7 +12,7 @@ _AVAILABLE = ("cpu", "cuda", "xpu", "hpu", "privateuseone")
 
 def _check_type(device_type):
     if not isinstance(device_type, str):
-        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        raise ValueError(f"autocast: expected device_type to be a str, got {type(device_type).__name__}")
 
 
 def is_autocast_available(device_type):
@@ -43,8 +43,9 @@ def set_autocast_dtype(device_type, dtype):
 
 def _check_available(device_type):
     if not is_autocast_available(device_type):
-        raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'; expected one of "
-                           f"{', '.join(_AVAILABLE)}")
+        raise RuntimeError(
+            f"autocast: unsupported autocast device_type {device_type!r}; expected one of {', '.join(_AVAILABLE)}"
+        )
 
 
 class autocast:
@@ -63,8 +64,10 @@ class autocast:
         self.device = device_type
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
         if enabled and self.fast_dtype not in (bfloat16, float16):
-            _C._warn(f"In {device_type.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n "
-                     f"{device_type.upper()} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.")
+            _C._warn(
+                f"autocast: expected dtype bfloat16 or float16 for {device_type}, got {self.fast_dtype}, which is not "
+                "supported; autocast stays off"
+            )
             enabled = False
         self._enabled = bool(enabled)
         self._cache_enabled = _C.is_autocast_cache_enabled() if cache_enabled is None else bool(cache_enabled)

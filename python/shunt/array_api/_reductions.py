@@ -14,7 +14,7 @@ def _axes(x, axis):
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     for one in axes:
         if not -x.ndim <= one < builtins.max(x.ndim, 1):
-            raise IndexError(f"dimension {one} is out of range for a tensor of {x.ndim} dimensions")
+            raise IndexError(f"expected an axis from {-x.ndim} to {x.ndim - 1}, got {one}")
     return tuple(one % x.ndim for one in axes) if x.ndim else ()
 
 
@@ -120,12 +120,12 @@ def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
 
 
 def argmax(x, /, *, axis=None, keepdims=False):
-    """The position of the largest element, of the flattened tensor or along a dimension."""
+    """The position of the largest element: along a dimension, or counted row by row."""
     return _position(shunt.argmax, x, axis, keepdims)
 
 
 def argmin(x, /, *, axis=None, keepdims=False):
-    """The position of the smallest element, of the flattened tensor or along a dimension."""
+    """The position of the smallest element: along a dimension, or counted row by row."""
     return _position(shunt.argmin, x, axis, keepdims)
 
 

@@ -11,7 +11,7 @@ def _as_tuple(tensors, name):
     try:
         return tuple(tensors)
     except TypeError:
-        raise TypeError(f"{name}: expected a Tensor or a sequence of Tensors, got {type(tensors).__name__}") from None
+        raise TypeError(f"{name}: expected a Tensor or several in a sequence, got {type(tensors).__name__}") from None
 
 
 def _gradients(given, outputs):
@@ -26,7 +26,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     """Adds the gradients of the sum of `tensors` to `grad` of the leaves they were computed from.
 
     Args:
-        tensors: a Tensor or a sequence of Tensors.
+        tensors: a Tensor, or several in a sequence.
         grad_tensors: their gradients, of the same shapes; None where a tensor has one element (1 then).
         retain_graph: whether the graph may be used again; create_graph by default.
         create_graph: whether the gradients can be differentiated in turn.
@@ -35,7 +35,9 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     outputs = _as_tuple(tensors, "backward")
     wanted = () if inputs is None else _as_tuple(inputs, "backward")
     if inputs is not None and not wanted:
-        raise RuntimeError("'inputs' argument to 'backward' cannot be empty.")
+        raise RuntimeError(
+            "backward(): expected at least one tensor in inputs, or None for all leaves, got an empty sequence"
+        )
     _run_backward(outputs, _gradients(grad_tensors, outputs),
                   create_graph if retain_graph is None else retain_graph, create_graph, wanted, True, True)
 
@@ -45,7 +47,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     """The gradients of the sum of `outputs` with respect to `inputs`, as a tuple. No `grad` is changed.
 
     Args:
-        outputs, inputs: a Tensor or a sequence of Tensors.
+        outputs, inputs: Tensors, one or a sequence of them.
         grad_outputs: gradients of `outputs`, of the same shapes; None where an output has one element (1 then).
         retain_graph: whether the graph may be used again; create_graph by default.
         create_graph: whether the gradients can be differentiated in turn.
@@ -54,8 +56,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         materialize_grads: zeros instead of None.
     """
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
-                         "allow_unused=False.")
+        raise ValueError(
+            "grad(): materialize_grads=True gives zeros for inputs that aren't used, so expected allow_unused=True or "
+            "none given, got False"
+        )
     tensors, wanted = _as_tuple(outputs, "grad"), _as_tuple(inputs, "grad")
     gradients = _gradients(grad_outputs, tensors)
     keep = create_graph if retain_graph is None else retain_graph

@@ -20,8 +20,12 @@ class _Decorator:
 
     def __call__(self, function):
         if isinstance(function, type):
-            warnings.warn("Decorating classes is deprecated and will be disabled in future versions. You should only "
-                          "decorate functions or methods: decorate `__init__`.", FutureWarning, stacklevel=2)
+            warnings.warn(
+                f"{type(self).__name__}() on a class won't work for ever; expected a function or "
+                f"method, such as the class's `__init__`, got {function.__name__}",
+                FutureWarning,
+                stacklevel=2,
+            )
         if _is_generator_function(function):
             return self._generator(function)
 

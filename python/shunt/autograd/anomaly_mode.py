@@ -18,9 +18,10 @@ class detect_anomaly:
 
     def __init__(self, check_nan=True):
         self.check_nan = check_nan
-        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be "
-                      "enabled "
-                      "for debugging.", stacklevel=2)
+        warnings.warn(
+            "detect_anomaly() records the stack of every operator, and is slow; use it only to find a mistake",
+            stacklevel=2,
+        )
 
     def __enter__(self):
         self._before = _C.is_anomaly_enabled(), _C.is_anomaly_check_nan_enabled()

@@ -10,13 +10,19 @@ from shunt.autograd._grad_mode import no_grad
 __all__ = ["Function", "FunctionCtx", "NestedIOFunction", "once_differentiable"]
 
 
+_NO_BACKWARD = "Function: a derived class defines either the backward or vjp method to have a gradient"
+
+
 class FunctionCtx:
     """What `ctx` is: forward keeps on it what backward needs, as attributes, or by save_for_backward."""
 
     def mark_shared_storage(self, *pairs):
         """Does nothing; Shunt finds out by itself which tensors share memory."""
-        warnings.warn("mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked.",
-                      FutureWarning, stacklevel=2)
+        warnings.warn(
+            "mark_shared_storage() is deprecated and does nothing: shared memory is found without it",
+            FutureWarning,
+            stacklevel=2,
+        )
 
 
 class BackwardCFunction(_FunctionBase, FunctionCtx):
@@ -43,19 +49,18 @@ class Function(_FunctionBase, FunctionCtx, metaclass=FunctionMeta):
 
     A class derived from it has static methods, and is used by its `apply`, never made an object of:
 
-        class Exp(Function):
+        class Sine(Function):
             @staticmethod
-            def forward(ctx, x):
-                result = x.exp()
-                ctx.save_for_backward(result)
-                return result
+            def forward(ctx, angle):
+                ctx.save_for_backward(angle)
+                return angle.sin()
 
             @staticmethod
             def backward(ctx, grad):
-                result, = ctx.saved_tensors
-                return grad * result
+                angle, = ctx.saved_tensors
+                return angle.cos() * grad
 
-        y = Exp.apply(x)
+        y = Sine.apply(x)
 
     Instead of forward(ctx, ...) there may be forward(...) and setup_context(ctx, inputs, output). What backward does is
     recorded in turn where create_graph is set. Exceptions of both come out as they were.
@@ -64,13 +69,16 @@ class Function(_FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     generate_vmap_rule = False
 
     def __init__(self, *args, **kwargs):
-        warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you "
-                      "should invoke them on the class itself, by apply().", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            f"{type(self).__name__}: expected a call of {type(self).__name__}.apply(), got an object of the class; "
+            "the methods of a Function are static",
+            DeprecationWarning,
+            stacklevel=2,
+        )
 
     def __call__(self, *args, **kwargs):
-        raise RuntimeError(f"{type(self).__name__}: functions with a forward that isn't static are not supported. "
-                           f"Write "
-                           "static methods, and call the class's apply().")
+        name = type(self).__name__
+        raise RuntimeError(f"{name}: expected a static forward(), and a call of {name}.apply(), got one of an object")
 
     @staticmethod
     def forward(*args, **kwargs):
@@ -79,26 +87,22 @@ class Function(_FunctionBase, FunctionCtx, metaclass=FunctionMeta):
         Takes anything; gradients go to Tensors among the arguments, those in lists aside. Returns a Tensor or a tuple
         with Tensors in it.
         """
-        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+        raise NotImplementedError("Function: expected a derived class to define forward(), got one without")
 
     @staticmethod
     def setup_context(ctx, inputs, output):
         """Keeps on ctx what backward needs. `inputs`: the tuple of forward's arguments; `output`: what it returned."""
-        raise NotImplementedError("setup_context is not implemented.")
+        raise NotImplementedError("Function: expected a forward() without ctx to have setup_context(), got none")
 
     @staticmethod
     def backward(ctx, *grad_outputs):
         """The gradients of forward's arguments, None for those that have none, from those of its results."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom "
-                                  "autograd.Function "
-                                  "to use it with backward mode AD.")
+        raise NotImplementedError(_NO_BACKWARD)
 
     @staticmethod
     def vjp(ctx, *grad_outputs):
         """Another name for backward."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom "
-                                  "autograd.Function "
-                                  "to use it with backward mode AD.")
+        raise NotImplementedError(_NO_BACKWARD)
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
@@ -152,7 +156,7 @@ class _NotDifferentiableTwice(Function):
 
     @staticmethod
     def backward(ctx, *grads):
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+        raise RuntimeError("@once_differentiable: expected one backward through the function, got one of its gradient")
 
 
 def once_differentiable(fn):

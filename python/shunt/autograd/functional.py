@@ -14,8 +14,8 @@ def _as_tuple(value, what, function):
     result = tuple(value) if several else (value,)
     for i, t in enumerate(result):
         if not isinstance(t, TensorBase):
-            raise TypeError(f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but "
-                            f"{'the value at index ' + str(i) + ' of it' if several else 'it'} has type {type(t)}.")
+            place = f" at index {i}" if several else ""
+            raise TypeError(f"{function}(): expected {what} to be Tensors, got {type(t).__name__}{place}")
     return result, several
 
 
@@ -35,14 +35,14 @@ def _outputs(func, inputs, function):
 def _vectors(v, like, several, function):
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
-            raise RuntimeError(f"{function}: v can only be None where there is one element; it has to be given")
+            raise RuntimeError(f"{function}(): expected v, which may be left out for a single element only, got None")
         return (shunt.ones_like(like[0]),)
     vectors, _ = _as_tuple(v, "v", function)
     if len(vectors) != len(like):
-        raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}.")
+        raise RuntimeError(f"{function}(): expected v with {len(like)} tensors, got {len(vectors)}")
     for i, (a, b) in enumerate(zip(vectors, like)):
         if a.shape != b.shape:
-            raise RuntimeError(f"Entry {i} in v has invalid size: should be {tuple(b.shape)} but got {tuple(a.shape)}.")
+            raise RuntimeError(f"{function}(): expected v of shape {tuple(b.shape)} at index {i}, got {tuple(a.shape)}")
     return tuple(a.view_as(a) if a.requires_grad else a.detach() for a in vectors)
 
 
@@ -64,9 +64,9 @@ def _filled(results, like, strict, message):
 
 def _checked_outputs(outputs, strict, function):
     if strict and not all(o.requires_grad for o in outputs):
-        raise RuntimeError(f"{function}: an output of the user-provided function does not require gradients. The "
-                           f"outputs "
-                           "must be computed in a differentiable manner from the input when running in strict mode.")
+        raise RuntimeError(
+            f"{function}(): strict=True expects func to record gradients for all its outputs, got one without"
+        )
 
 
 def _finished(results, several, create_graph):
@@ -74,16 +74,15 @@ def _finished(results, several, create_graph):
     return results if several else results[0]
 
 
-_INDEPENDENT = ("{}: output {} of the user-provided function is independent of an input. This is not allowed in "
-                "strict mode.")
+_INDEPENDENT = "{}(): strict=True expects outputs that depend on all inputs, got output {} that doesn't"
 
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
     """The outputs of func(*inputs), and the product of the vector v with its Jacobian.
 
     Args:
-        func: takes Tensors, returns a Tensor or a tuple of Tensors.
-        inputs: a Tensor or a tuple of Tensors.
+        func: takes Tensors, returns one or a tuple of them.
+        inputs: what func takes, one Tensor or a tuple.
         v: of the outputs' shapes; may be left out where there is one element.
         create_graph: whether the results can be differentiated.
         strict: RuntimeError, not zeros, for inputs that outputs don't depend on.
@@ -134,7 +133,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     changes nothing; strategy: "reverse-mode" is what there is.
     """
     if strategy not in ("reverse-mode", "forward-mode"):
-        raise AssertionError(f'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: got {strategy!r}')
+        raise AssertionError(f"jacobian(): expected strategy to be 'reverse-mode' or 'forward-mode', got {strategy!r}")
     if strategy == "forward-mode":
         raise NotImplementedError("jacobian: Shunt has no forward mode; leave out strategy")
     leaves, several_inputs = _inputs(inputs, "jacobian", create_graph)
@@ -153,9 +152,10 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
                 shape = (*output.shape, *leaf.shape)
                 block = shunt.stack(column).reshape(shape) if column else shunt.zeros(shape, dtype=leaf.dtype)
                 if strict and create_graph and not block.requires_grad:
-                    raise RuntimeError("jacobian: the Jacobian is independent of the inputs. This is not allowed in "
-                                       "strict "
-                                       "mode when create_graph=True.")
+                    raise RuntimeError(
+                        "jacobian(): strict=True with create_graph=True expects a Jacobian that depends on the inputs, "
+                        "got a constant one"
+                    )
                 blocks.append(block if create_graph else block.detach())
             result.append(tuple(blocks) if several_inputs else blocks[0])
     return tuple(result) if several_outputs else result[0]
@@ -163,7 +163,10 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
 
 def _scalar(output, several, function):
     if several and len(output) != 1 or output[0].numel() != 1:
-        raise RuntimeError(f"The output of the function given to {function} should contain a single element")
+        raise RuntimeError(
+            f"{function}(): expected func to return one number, got {len(output)} tensors, the first of shape "
+            f"{tuple(output[0].shape)}"
+        )
     return output[0].reshape(())
 
 

@@ -35,21 +35,23 @@ def _tensors(outputs):
 
 def _check_inputs(inputs):
     if not any(_is_checked(i) for i in inputs):
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have "
-                         "requires_grad=True.")
+        raise ValueError(
+            f"gradcheck(): expected at least one tensor with requires_grad=True among {len(inputs)} inputs, got none"
+        )
     for index, t in enumerate(inputs):
         if not _is_checked(t):
             continue
         if t.dtype != shunt.float64:
-            warnings.warn(f"Input #{index} requires gradient and is not a double precision floating point. This "
-                          f"check will "
-                          "likely fail if all the inputs are not of double precision floating point.", stacklevel=4)
+            warnings.warn(
+                f"gradcheck(): expected input {index} of dtype float64, got {t.dtype}; what is not a double precision "
+                "number is rarely exact enough to pass",
+                stacklevel=4,
+            )
         if any(size > 1 and stride == 0 for size, stride in zip(t.shape, t.stride())):
-            raise RuntimeError(f"The {index}th input has a dimension with stride 0. gradcheck only supports inputs "
-                               f"that "
-                               "are non-overlapping to be able to compute the numerical gradients correctly. You "
-                               "should "
-                               "call .contiguous on the input before passing it to gradcheck.")
+            raise RuntimeError(
+                f"gradcheck(): expected input {index} without elements that share memory, got strides {t.stride()} for "
+                f"shape {tuple(t.shape)}; pass its contiguous() copy"
+            )
         t.retain_grad()
 
 
@@ -90,11 +92,18 @@ def _analytical(output, inputs, seed_dtype):
         grads = grad((output,), inputs, (seed,), retain_graph=True, allow_unused=True)
         for column, g, t in zip(columns, grads, inputs):
             if g is not None and g.shape != t.shape:
-                raise GradcheckError("Analytical gradient has incorrect size")
+                raise GradcheckError(
+                    f"gradcheck(): expected a gradient of shape {tuple(t.shape)}, the input's, got {tuple(g.shape)}"
+                )
             if g is not None and g.dtype != t.dtype:
-                raise GradcheckError("Analytical gradient has incorrect type")
+                raise GradcheckError(f"gradcheck(): expected a gradient of dtype {t.dtype}, the input's, got {g.dtype}")
             column.append(shunt.zeros_like(t).reshape(-1) if g is None else g.detach().reshape(-1))
     return [shunt.stack(c, 1) if c else shunt.zeros((t.numel(), 0), dtype=t.dtype) for c, t in zip(columns, inputs)]
+
+
+def _mismatch(what, output, input, differences, gradients):
+    return (f"gradcheck(): expected {what} of output {output} by input {input} to be, from differences,\n"
+            f"{differences}\ngot, from autograd,\n{gradients}\n")
 
 
 def _check_slow(func, func_out, inputs, checked, eps, atol, rtol, nondet_tol):
@@ -105,9 +114,10 @@ def _check_slow(func, func_out, inputs, checked, eps, atol, rtol, nondet_tol):
         for first, second in zip(analytical, again):
             for a, b in zip(first, second):
                 if a.numel() and not bool(((a - b).abs() <= nondet_tol).logical_or(a.isnan()).all()):
-                    raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and "
-                                         f"grad_output multiple times gives different values. The tolerance is "
-                                         f"{nondet_tol}.")
+                    raise GradcheckError(
+                        "gradcheck(): backward is not reentrant: expected equal gradients, within "
+                        f"nondet_tol={nondet_tol}, from two runs of the same, got different ones"
+                    )
     places = [i for i, o in enumerate(_tensors(func_out)) if o.requires_grad]
     for j, t in enumerate(checked):
         rows = _numerical(func, inputs, t, eps)
@@ -115,8 +125,7 @@ def _check_slow(func, func_out, inputs, checked, eps, atol, rtol, nondet_tol):
             a = analytical[k][j]
             n = shunt.stack([r[place] for r in rows]).to(a.dtype) if rows else shunt.zeros_like(a)
             if not shunt.allclose(a, n, rtol=rtol, atol=atol):
-                raise GradcheckError(f"Jacobian mismatch for output {place} with respect to input {j},\n"
-                                     f"numerical:{n}\nanalytical:{a}\n")
+                raise GradcheckError(_mismatch("the Jacobian", place, j, n, a))
 
 
 def _random_like(t, generator):
@@ -144,15 +153,14 @@ def _check_fast(func, func_out, inputs, checked, eps, atol, rtol):
             a = 0.0 if g is None else (g.detach() * v).sum().item()
             n = ((high[place] - low[place]) / (2 * eps) * u).sum().item()
             if not abs(a - n) <= (atol + rtol * abs(n)) * max(1.0, u.abs().sum().item()):
-                raise GradcheckError(f"Jacobian mismatch for output {place} with respect to input {j}, in fast mode,\n"
-                                     f"numerical:{n}\nanalytical:{a}\n")
+                raise GradcheckError(_mismatch("fast_mode=True: a projection of the Jacobian", place, j, n, a))
 
 
 def _check_zeros(outputs, checked):
     """A gradient of zeros gives zeros."""
     grads = grad(outputs, checked, tuple(shunt.zeros_like(o) for o in outputs), retain_graph=True, allow_unused=True)
     if any(g is not None and bool((g != 0).any()) for g in grads):
-        raise GradcheckError("backward not multiplied by grad_output")
+        raise GradcheckError("gradcheck(): expected gradients of zero from a gradient of zero, got others")
 
 
 def _check_undefined(outputs, checked):
@@ -167,8 +175,10 @@ def _check_undefined(outputs, checked):
         for a, b, t in zip(alone, beside_zeros, checked):
             a, b = (shunt.zeros_like(t) if g is None else g for g in (a, b))
             if not shunt.allclose(a, b, equal_nan=True):
-                raise GradcheckError("Expected backward function to handle undefined output grads: with a gradient of "
-                                     f"output {k} alone it gives others than with zeros for the rest")
+                raise GradcheckError(
+                    "gradcheck(): expected the same gradients whether those of other outputs are None or zeros, got "
+                    f"different ones for output {k}"
+                )
 
 
 def _run(func, inputs, eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode):
@@ -182,10 +192,13 @@ def _run(func, inputs, eps, atol, rtol, nondet_tol, check_undefined_grad, check_
             for j, t in enumerate(checked):
                 for row in _numerical(func, inputs, t, eps):
                     if any(bool((r != 0).any()) for r in row):
-                        raise GradcheckError("Numerical gradient for function expected to be zero")
+                        raise GradcheckError(
+                            f"gradcheck(): expected differences of zero for input {j}, as no output requires a "
+                            "gradient, got others"
+                        )
             return
         if any(o.is_sparse for o in outputs):
-            raise ValueError("Sparse output is not supported at gradcheck yet. Call to_dense() in the function")
+            raise ValueError("gradcheck(): expected dense outputs, got a sparse one; call to_dense() in the function")
         if fast_mode:
             _check_fast(func, func_out, inputs, checked, eps, atol, rtol)
         else:
@@ -196,7 +209,7 @@ def _run(func, inputs, eps, atol, rtol, nondet_tol, check_undefined_grad, check_
         if check_grad_dtypes:
             grads = grad(outputs, checked, tuple(shunt.ones_like(o) for o in outputs), allow_unused=True)
             if any(g is not None and g.dtype != t.dtype for g, t in zip(grads, checked)):
-                raise GradcheckError("grad_input dtype does not match input dtype")
+                raise GradcheckError(f"gradcheck(): expected a gradient of dtype {t.dtype}, the input's, got another")
 
 
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0,
@@ -206,7 +219,7 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     """Whether func's gradients by autograd are those that central differences give.
 
     Args:
-        func: takes Tensors, and whatever else `inputs` has, and returns a Tensor or a tuple of Tensors.
+        func: takes Tensors, and whatever else `inputs` has, and returns Tensors, one or a tuple.
         inputs: a Tensor or a sequence. Those that require gradients are checked; float64 is needed for that to work.
         eps: half of the difference that is taken.
         atol, rtol: tolerances of the comparison.

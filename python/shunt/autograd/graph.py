@@ -33,7 +33,7 @@ GradientEdge.__doc__ = "Where a tensor's gradient goes: a node, and the number o
 def get_gradient_edge(tensor):
     """The GradientEdge of a Tensor. RuntimeError for one that requires no gradient."""
     if not tensor.requires_grad:
-        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+        raise RuntimeError("get_gradient_edge(): expected a Tensor that requires a gradient, got one that doesn't")
     node = tensor.grad_fn
     if node is None:
         node = tensor.view_as(tensor).grad_fn.next_functions[0][0]
@@ -71,7 +71,7 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self, pin_memory=False, device_type="cuda"):
         if pin_memory:
-            raise RuntimeError("save_on_cpu: pin_memory is not supported")
+            raise RuntimeError("save_on_cpu(): expected pin_memory=False, got True")
 
         def pack(tensor):
             return tensor.device, tensor.cpu()
@@ -124,7 +124,7 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
     backward leads to.
     """
     if mode not in ("all", "any"):
-        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+        raise ValueError(f"register_multi_grad_hook(): mode is 'all' or 'any', got {mode!r}")
     tensors = list(tensors)
     lock = threading.Lock()
     if mode == "any":

@@ -23,7 +23,7 @@ class Transform:
 
     def __init__(self, cache_size=0):
         if cache_size not in (0, 1):
-            raise ValueError("cache_size must be 0 or 1")
+            raise ValueError(f"{type(self).__name__}(): expected cache_size to be 0 or 1, got {cache_size}")
         self._cache_size, self._cached, self._inv = cache_size, (None, None), None
         super().__init__()
 
@@ -33,7 +33,10 @@ class Transform:
     @property
     def event_dim(self):
         if self.domain.event_dim != self.codomain.event_dim:
-            raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
+            raise ValueError(
+                f"{type(self).__name__}.event_dim: the domain's is {self.domain.event_dim} and the codomain's "
+                f"{self.codomain.event_dim}; ask one of them"
+            )
         return self.domain.event_dim
 
     @property
@@ -299,7 +302,10 @@ class ReshapeTransform(Transform):
     def __init__(self, in_shape, out_shape, cache_size=0):
         self.in_shape, self.out_shape = tuple(in_shape), tuple(out_shape)
         if math.prod(self.in_shape) != math.prod(self.out_shape):
-            raise ValueError("in_shape, out_shape have different numbers of elements")
+            raise ValueError(
+                f"ReshapeTransform(): expected shapes with equally many elements, got {self.in_shape} and "
+                f"{self.out_shape}"
+            )
         super().__init__(cache_size=cache_size)
 
     @constraints.dependent_property
@@ -327,7 +333,7 @@ class ReshapeTransform(Transform):
         from shunt import Size
 
         if tuple(shape[len(shape) - len(old) :]) != old:
-            raise ValueError(f"Shape mismatch: expected {old} but got {tuple(shape[len(shape) - len(old) :])}")
+            raise ValueError(f"ReshapeTransform: expected a shape that ends with {old}, got {tuple(shape)}")
         return Size((*shape[: len(shape) - len(old)], *new))
 
     def forward_shape(self, shape):

@@ -6,7 +6,7 @@ from shunt.distributions.utils import lazy_property, logits_to_probs, probs_to_l
 def check_one(probs, logits):
     """ValueError unless one of them is given."""
     if (probs is None) == (logits is None):
-        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        raise ValueError(f"expected one of probs and logits, got {'none' if probs is None else 'both'}")
 
 
 class WithLogits:

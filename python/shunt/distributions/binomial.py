@@ -63,7 +63,9 @@ class Binomial(WithLogits, Distribution):
     def _equal_count(self):
         count = int(self.total_count.max())
         if not int(self.total_count.min()) == count:
-            raise NotImplementedError("Inhomogeneous total count not supported by `entropy` and `enumerate_support`.")
+            raise NotImplementedError(
+                "Binomial: entropy() and enumerate_support() expected one total_count for the whole batch, got several"
+            )
         return count
 
     def entropy(self):

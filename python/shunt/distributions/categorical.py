@@ -26,7 +26,7 @@ class Categorical(WithLogits, Distribution):
         check_one(probs, logits)
         given, name = (logits, "logits") if probs is None else (probs, "probs")
         if given.dim() < 1:
-            raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
+            raise ValueError(f"Categorical(): expected {name} with 1 dimension or more, got 0")
         if probs is not None:
             self.probs = probs / probs.sum(-1, keepdim=True)
         else:

@@ -17,7 +17,7 @@ class ConstraintRegistry:
             return lambda function: self.register(constraint, function)
         kind = type(constraint) if isinstance(constraint, constraints.Constraint) else constraint
         if not isinstance(kind, type) or not issubclass(kind, constraints.Constraint):
-            raise TypeError(f"Expected constraint to be either a Constraint subclass or instance, but got {constraint}")
+            raise TypeError(f"register(): expected a Constraint, as a class or an object, got {constraint}")
         self._factories[kind] = factory
         return factory
 

@@ -38,6 +38,10 @@ __all__ = [
 ]
 
 
+def _too_few(value, event_dim):
+    return f"check(): expected a value with {event_dim} dimensions or more, got {value.dim()}"
+
+
 class Constraint:
     """Base of constraints. `event_dim` is how many of the last dimensions are one value, and `is_discrete` whether
     values are apart from each other."""
@@ -63,7 +67,9 @@ class _Dependent(Constraint):
 
     def _known(self, value, name):
         if value is NotImplemented:
-            raise NotImplementedError(f".{name} cannot be determined statically")
+            raise NotImplementedError(
+                f"{type(self).__name__}.{name} depends on the distribution's parameters; ask an object of it"
+            )
         return value
 
     @property
@@ -82,7 +88,9 @@ class _Dependent(Constraint):
         )
 
     def check(self, x):
-        raise ValueError("Cannot determine validity of dependent constraint")
+        raise ValueError(
+            "dependent constraint: expected a distribution to ask, got the class's constraint, which checks nothing"
+        )
 
 
 def is_dependent(constraint):
@@ -122,7 +130,7 @@ class _IndependentConstraint(Constraint):
         n = self.reinterpreted_batch_ndims
         result = self.base_constraint.check(value)
         if result.dim() < n:
-            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
+            raise ValueError(_too_few(value, self.event_dim))
         return result.reshape((*result.shape[: result.dim() - n], -1)).all(-1)
 
     def __repr__(self):
@@ -134,7 +142,7 @@ class MixtureSameFamilyConstraint(Constraint):
 
     def __init__(self, base_constraint):
         if not isinstance(base_constraint, Constraint):
-            raise AssertionError("base_constraint must be a Constraint")
+            raise AssertionError(f"independent(): expected base_constraint to be a Constraint, got {base_constraint}")
         self.base_constraint = base_constraint
 
     @property
@@ -148,7 +156,7 @@ class MixtureSameFamilyConstraint(Constraint):
     def check(self, value):
         result = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
         if value.dim() < self.event_dim:
-            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
+            raise ValueError(_too_few(value, self.event_dim))
         return result.reshape((*value.shape[: value.dim() - self.event_dim], -1)).all(-1)
 
     def __repr__(self):
@@ -335,7 +343,7 @@ class _Joined(Constraint):
 
     def __init__(self, cseq, dim):
         if not all(isinstance(c, Constraint) for c in cseq):
-            raise AssertionError("All elements of cseq must be Constraint")
+            raise AssertionError("cat(), stack(): expected a Constraint for each part in cseq, got something else")
         self.cseq, self.dim = list(cseq), dim
 
     @property

@@ -47,8 +47,8 @@ class Distribution:
         except NotImplementedError:
             constraints = {}
             warnings.warn(
-                f"{type(self)} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize "
-                "the distribution with `validate_args=False` to turn off validation.",
+                f"{type(self).__name__} has no arg_constraints, so its parameters go unchecked; define it, empty "
+                "perhaps, or pass validate_args=False",
                 stacklevel=3,
             )
         for name, constraint in constraints.items():
@@ -58,9 +58,8 @@ class Distribution:
             value = getattr(self, name)
             if not constraint.check(value).all():
                 raise ValueError(
-                    f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
-                    f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid "
-                    f"values:\n{value}"
+                    f"{type(self).__name__}(): expected parameter {name} within {constraint!r}, got "
+                    f"{type(value).__name__} of shape {tuple(value.shape)} in {self!r}:\n{value}"
                 )
 
     def expand(self, batch_shape, _instance=None):
@@ -95,7 +94,7 @@ class Distribution:
     @property
     def mode(self):
         """The most probable value; batch_shape + event_shape."""
-        raise NotImplementedError(f"{self.__class__} does not implement mode")
+        raise NotImplementedError(f"{type(self).__name__} has no mode")
 
     @property
     def variance(self):
@@ -118,7 +117,7 @@ class Distribution:
 
     def sample_n(self, n):
         """sample((n,)), by its old name."""
-        warnings.warn("sample_n(n) will be deprecated. Use .sample((n,)) instead.", UserWarning, stacklevel=2)
+        warnings.warn("sample_n(n) is an old name; call sample((n,))", UserWarning, stacklevel=2)
         return self.sample((n,))
 
     def log_prob(self, value):
@@ -156,27 +155,33 @@ class Distribution:
     def _validate_sample(self, value):
         """ValueError for values of another shape, or out of the support."""
         if not isinstance(value, Tensor):
-            raise ValueError("The value argument to log_prob must be a Tensor")
+            raise ValueError(
+                f"{type(self).__name__}.log_prob(): expected value to be a Tensor, got {type(value).__name__}"
+            )
         if value.shape[value.dim() - len(self._event_shape) :] != self._event_shape:
             raise ValueError(
-                f"The right-most size of value must match event_shape: {value.size()} vs {self._event_shape}."
+                f"{type(self).__name__}.log_prob(): expected a value whose shape ends with {tuple(self._event_shape)}, "
+                f"the event's, got {tuple(value.shape)}"
             )
         expected = self._batch_shape + self._event_shape
         if any(i != 1 and j != 1 and i != j for i, j in zip(reversed(value.shape), reversed(expected))):
-            raise ValueError(f"Value is not broadcastable with batch_shape+event_shape: {value.size()} vs {expected}.")
+            raise ValueError(
+                f"{type(self).__name__}.log_prob(): expected a value that broadcasts with {tuple(expected)}, the shape "
+                f"of batch and event, got {tuple(value.shape)}"
+            )
         try:
             support = self.support
         except NotImplementedError:
             warnings.warn(
-                f"{type(self)} does not define `support` to enable sample validation. Please initialize the "
-                "distribution with `validate_args=False` to turn off validation.",
+                f"{type(self).__name__} has no support, so samples go unchecked; define it, or pass "
+                "validate_args=False",
                 stacklevel=3,
             )
             return
         if not support.check(value).all():
             raise ValueError(
-                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
-                f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
+                f"{type(self).__name__}.log_prob(): expected a value within the support {support!r}, got "
+                f"{type(value).__name__} of shape {tuple(value.shape)} for {self!r}:\n{value}"
             )
 
     def _checked(self, value):
@@ -186,8 +191,8 @@ class Distribution:
     def _get_checked_instance(self, cls, _instance=None):
         if _instance is None and type(self).__init__ != cls.__init__:
             raise NotImplementedError(
-                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must "
-                "also define a custom .expand() method."
+                f"{type(self).__name__} has an __init__ other than {cls.__name__}'s; expected an expand() of its own "
+                "too"
             )
         return type(self).__new__(type(self)) if _instance is None else _instance
 

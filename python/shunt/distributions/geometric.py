@@ -27,8 +27,8 @@ class Geometric(WithLogits, Distribution):
         super().__init__(batch_shape_of((given,), self._param), validate_args=validate_args)
         if self._validate_args and probs is not None and not (self.probs > 0).all():
             raise ValueError(
-                f"Expected parameter probs (Tensor of shape {tuple(self.probs.shape)}) of distribution {self!r} to be "
-                f"positive but found invalid values:\n{self.probs}"
+                f"Geometric(): expected probs greater than 0, got shape {tuple(self.probs.shape)} in "
+                f"{self!r}:\n{self.probs}"
             )
 
     def expand(self, batch_shape, _instance=None):

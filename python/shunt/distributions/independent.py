@@ -18,8 +18,8 @@ class Independent(Distribution):
         batch, event = base_distribution.batch_shape, base_distribution.event_shape
         if reinterpreted_batch_ndims > len(batch):
             raise ValueError(
-                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
-                f"{reinterpreted_batch_ndims} vs {len(batch)}"
+                f"Independent(): expected reinterpreted_batch_ndims of at most {len(batch)}, the batch's dimensions, "
+                f"got {reinterpreted_batch_ndims}"
             )
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, reinterpreted_batch_ndims
         split = len(batch) - reinterpreted_batch_ndims
@@ -73,7 +73,10 @@ class Independent(Distribution):
 
     def enumerate_support(self, expand=True):
         if self.reinterpreted_batch_ndims > 0:
-            raise NotImplementedError("Enumeration over cartesian product is not implemented")
+            raise NotImplementedError(
+                "Independent.enumerate_support(): expected reinterpreted_batch_ndims=0, got "
+                f"{self.reinterpreted_batch_ndims}; combinations of values aren't enumerated"
+            )
         return self.base_dist.enumerate_support(expand)
 
     def __repr__(self):

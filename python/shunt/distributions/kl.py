@@ -34,10 +34,9 @@ _EULER = 0.57721566490153286060
 
 def register_kl(type_p, type_q):
     """A decorator: the function, of p and q, is the divergence of these classes, and of classes derived from them."""
-    if not (isinstance(type_p, type) and issubclass(type_p, Distribution)):
-        raise TypeError(f"Expected type_p to be a Distribution subclass but got {type_p}")
-    if not (isinstance(type_q, type) and issubclass(type_q, Distribution)):
-        raise TypeError(f"Expected type_q to be a Distribution subclass but got {type_q}")
+    for name, kind in (("type_p", type_p), ("type_q", type_q)):
+        if not (isinstance(kind, type) and issubclass(kind, Distribution)):
+            raise TypeError(f"register_kl(): expected {name} to be a class derived from Distribution, got {kind}")
 
     def decorator(function):
         _FORMULAS[type_p, type_q] = function
@@ -82,7 +81,7 @@ def kl_divergence(p, q):
         _found[key] = _find(*key)
     if _found[key] is None:
         raise NotImplementedError(
-            f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}"
+            f"kl_divergence(): no formula for {type(p).__name__} and {type(q).__name__}; register_kl() adds one"
         )
     return _found[key](p, q)
 
@@ -102,7 +101,10 @@ def _bernoulli_bernoulli(p, q):
 def _binomial_binomial(p, q):
     # For equal counts; a larger one of p has values that q hasn't, and a smaller one no closed form.
     if bool((p.total_count < q.total_count).any()):
-        raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
+        raise NotImplementedError(
+            "kl_divergence(): expected a total_count of p at least that of q, got a smaller one, for which there is no "
+            "closed form"
+        )
     result = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
     return ops.where(p.total_count > q.total_count, math.inf, result)
 
@@ -167,7 +169,7 @@ def _normal_normal(p, q):
 def _multivariate_multivariate(p, q):
     if p.event_shape != q.event_shape:
         raise ValueError(
-            "KL-divergence between two Multivariate Normals with different event shapes cannot be computed"
+            f"kl_divergence(): expected event shapes to agree, got {tuple(p.event_shape)} and {tuple(q.event_shape)}"
         )
     from shunt.distributions.multivariate_normal import half_log_det, mahalanobis, solved
 

@@ -59,7 +59,7 @@ class MultivariateNormal(Distribution):
 
     def __init__(self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
         if loc.dim() < 1:
-            raise ValueError("loc must be at least one-dimensional.")
+            raise ValueError("MultivariateNormal(): expected loc with 1 dimension or more, got 0")
         given = {
             name: m
             for name, m in (
@@ -70,10 +70,13 @@ class MultivariateNormal(Distribution):
             if m is not None
         }
         if len(given) != 1:
-            raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
+            raise ValueError(
+                "MultivariateNormal(): expected one of covariance_matrix, precision_matrix and scale_tril, got "
+                f"{list(given)}"
+            )
         ((name, matrix),) = given.items()
         if matrix.dim() < 2:
-            raise ValueError(f"{name} must be at least two-dimensional, with optional leading batch dimensions")
+            raise ValueError(f"MultivariateNormal(): expected {name} with 2 dimensions or more, got {matrix.dim()}")
         batch = broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         setattr(self, name, matrix.expand(batch + matrix.shape[-2:]))
         self.loc = loc.expand(batch + loc.shape[-1:])

@@ -26,16 +26,22 @@ class TransformedDistribution(Distribution):
             self.transforms = [transforms]
         elif isinstance(transforms, list):
             if not all(isinstance(t, Transform) for t in transforms):
-                raise ValueError("transforms must be a Transform or a list of Transforms")
+                raise ValueError(
+                    "TransformedDistribution(): expected each of transforms to be a Transform, got "
+                    f"{[type(t).__name__ for t in transforms]}"
+                )
             self.transforms = transforms
         else:
-            raise ValueError(f"transforms must be a Transform or list, but was {transforms}")
+            raise ValueError(
+                "TransformedDistribution(): expected transforms to be a Transform or a list, got "
+                f"{type(transforms).__name__}"
+            )
         transform = ComposeTransform(self.transforms)
         shape = base_distribution.batch_shape + base_distribution.event_shape
         if len(shape) < transform.domain.event_dim:
             raise ValueError(
-                "base_distribution needs to have shape with size at least "
-                f"{transform.domain.event_dim}, but got {shape}."
+                f"TransformedDistribution(): expected a base_distribution with {transform.domain.event_dim} dimensions "
+                f"or more, got shape {tuple(shape)}"
             )
         made = transform.forward_shape(shape)
         base_batch = transform.inverse_shape(made)[: len(shape) - len(base_distribution.event_shape)]

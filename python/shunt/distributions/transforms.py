@@ -289,7 +289,7 @@ class StickBreakingTransform(Transform):
         from shunt import Size
 
         if len(shape) < 1:
-            raise ValueError("Too few dimensions on input")
+            raise ValueError("StickBreakingTransform: expected a shape with 1 dimension or more, got 0")
         return Size((*shape[:-1], shape[-1] + by))
 
 

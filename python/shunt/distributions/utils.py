@@ -17,9 +17,7 @@ def broadcast_all(*values):
     ValueError for what is neither.
     """
     if not all(isinstance(v, (Tensor, Number)) for v in values):
-        raise ValueError(
-            "Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__."
-        )
+        raise ValueError(f"broadcast_all(): expected Tensors and numbers, got {[type(v).__name__ for v in values]}")
     like = next((v for v in values if isinstance(v, Tensor)), None)
     options = {"dtype": _C.get_default_dtype()} if like is None else {"dtype": like.dtype, "device": like.device}
     return broadcast_tensors([v if isinstance(v, Tensor) else _C.tensor(v, **options) for v in values])

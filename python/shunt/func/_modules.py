@@ -39,7 +39,9 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
     try:
         for name, value in given.items():
             if name not in places:
-                raise AttributeError(f"functional_call: {type(module).__name__} has no parameter or buffer {name!r}")
+                raise AttributeError(
+                    f"functional_call: expected names of tensors of {type(module).__name__}, got {name!r}"
+                )
             holder, key = places[name]
             saved.append((holder, key, holder[key]))
             holder[key] = value

@@ -100,14 +100,12 @@ class ProcessContext:
         except EOFError:
             text = None
         if text is not None:
-            raise ProcessRaisedException(
-                f"\n\n-- Process {i} terminated with the following error:\n{text}", i, process.pid
-            )
+            raise ProcessRaisedException(f"process {i} raised an exception:\n{text}", i, process.pid)
         code = process.exitcode
         if code < 0:
             name = signal.Signals(-code).name
-            raise ProcessExitedException(f"process {i} terminated with signal {name}", i, process.pid, code, name)
-        raise ProcessExitedException(f"process {i} terminated with exit code {code}", i, process.pid, code)
+            raise ProcessExitedException(f"process {i} was ended by signal {name}", i, process.pid, code, name)
+        raise ProcessExitedException(f"process {i} ended with exit code {code}", i, process.pid, code)
 
 
 SpawnContext = ProcessContext

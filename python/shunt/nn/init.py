@@ -27,7 +27,7 @@ def calculate_gain(nonlinearity, param=None):
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
         if isinstance(slope, bool) or not isinstance(slope, (int, float)):
-            raise ValueError(f"negative_slope {slope} not a valid number")
+            raise ValueError(f"nn.init: expected negative_slope to be a number, got {slope!r}")
         return math.sqrt(2.0 / (1 + slope**2))
     if nonlinearity not in _GAINS:
         raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
@@ -83,7 +83,7 @@ def zeros_(tensor):
 def eye_(tensor):
     """The identity, of a tensor of two dimensions."""
     if tensor.ndimension() != 2:
-        raise ValueError("Only tensors with 2 dimensions are supported")
+        raise ValueError(f"eye_(): expected a tensor with 2 dimensions, got {tensor.dim()}")
     with no_grad():
         tensor.zero_()
         tensor.diagonal().fill_(1.0)
@@ -92,7 +92,7 @@ def eye_(tensor):
 
 def _calculate_fan_in_and_fan_out(tensor):
     if tensor.dim() < 2:
-        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+        raise ValueError(f"nn.init: expected 2 dimensions or more, outputs and inputs, got {tensor.dim()}")
     receptive_field = math.prod(tensor.shape[2:])
     return tensor.shape[1] * receptive_field, tensor.shape[0] * receptive_field
 
@@ -100,7 +100,7 @@ def _calculate_fan_in_and_fan_out(tensor):
 def _fan(tensor, mode):
     fans = dict(zip(("fan_in", "fan_out"), _calculate_fan_in_and_fan_out(tensor)))
     if mode.lower() not in fans:
-        raise ValueError(f"Mode {mode} not supported, please use one of {list(fans)}")
+        raise ValueError(f"nn.init: expected mode to be one of {list(fans)}, got {mode!r}")
     return fans[mode.lower()]
 
 
@@ -137,9 +137,9 @@ def dirac_(tensor, groups=1):
     Raises ValueError for other numbers of dimensions, and where groups don't divide the first.
     """
     if tensor.ndimension() not in (3, 4, 5):
-        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+        raise ValueError(f"dirac_(): expected a tensor with 3, 4 or 5 dimensions, got {tensor.dim()}")
     if tensor.shape[0] % groups != 0:
-        raise ValueError("dim 0 must be divisible by groups")
+        raise ValueError(f"dirac_(): expected groups that divide the first size, {tensor.shape[0]}, got {groups}")
     out = tensor.shape[0] // groups
     centre = tuple(size // 2 for size in tensor.shape[2:])
     with no_grad():
@@ -157,7 +157,7 @@ def orthogonal_(tensor, gain=1, generator=None):
     Raises ValueError for fewer than two dimensions.
     """
     if tensor.ndimension() < 2:
-        raise ValueError("Only tensors with 2 or more dimensions are supported")
+        raise ValueError(f"orthogonal_(): expected a tensor with 2 dimensions or more, got {tensor.dim()}")
     if tensor.numel() == 0:
         return tensor
     from shunt.nn._orthogonal import orthonormal_columns
@@ -173,7 +173,7 @@ def orthogonal_(tensor, gain=1, generator=None):
 def sparse_(tensor, sparsity, std=0.01, generator=None):
     """Normal, with this part of each column set to 0 (Martens 2010). ValueError where there aren't two dimensions."""
     if tensor.ndimension() != 2:
-        raise ValueError("Only tensors with 2 dimensions are supported")
+        raise ValueError(f"sparse_(): expected a tensor with 2 dimensions, got {tensor.dim()}")
     from shunt import randperm
 
     rows, columns = tensor.shape

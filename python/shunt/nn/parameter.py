@@ -31,12 +31,11 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if type(data) is Tensor or type(data) is Parameter:
             return Tensor._make_subclass(cls, data, requires_grad)
         if not isinstance(data, Tensor):
-            raise TypeError(f"Parameter(): data must be a Tensor, not {type(data).__name__}")
+            raise TypeError(f"Parameter(): expected data to be a Tensor, got {type(data).__name__}")
         parameter = data.detach().requires_grad_(requires_grad)
         if type(parameter) is not type(data):
             raise RuntimeError(
-                f"Creating a Parameter from an instance of type {type(data).__name__} requires that "
-                f"detach() returns an instance of the same type, but it returned "
+                f"Parameter(): expected {type(data).__name__}.detach() to return a {type(data).__name__}, got "
                 f"{type(parameter).__name__}"
             )
         parameter._is_param = True
@@ -73,7 +72,7 @@ class Buffer(Tensor):
 
     Args:
         data: the tensor.
-        persistent: whether it is part of the module's state_dict.
+        persistent: whether the module's state_dict has it.
     """
 
     __module__ = "shunt.nn"
@@ -125,9 +124,8 @@ class _Uninitialized:
     @property
     def shape(self):
         raise RuntimeError(
-            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
-            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` "
-            "to initialize the parameters before accessing their attributes."
+            f"{type(self).__name__}: an uninitialized parameter has no shape; forward() with a batch gives it one, and "
+            "does so before load_state_dict() fills it"
         )
 
     def __repr__(self):
@@ -147,9 +145,8 @@ class _Uninitialized:
         if type(func).__name__ == "method-wrapper" or getattr(func, "__name__", None) in _FOR_UNINITIALIZED:
             return _C._disabled_torch_function_impl(func, types, args, kwargs or {})
         raise ValueError(
-            f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a "
-            "`LazyModule` or explicitly manipulating `shunt.nn.parameter.UninitializedParameter` objects. When using "
-            "LazyModules call `forward` with a dummy batch to initialize the parameters before calling other functions"
+            f"{func}: expected parameters with values, got an uninitialized one; call the lazy module with a batch "
+            "first"
         )
 
 

@@ -24,7 +24,9 @@ class SGD(Optimizer):
         check_settings(**{"learning rate": (lr, 0),
                           "momentum value": (momentum, 0), "weight_decay value": (weight_decay, 0)})
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+            raise ValueError(
+                f"SGD(): nesterov=True expects momentum greater than 0 and dampening=0, got {momentum} and {dampening}"
+            )
         super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
                                   "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
                                   "differentiable": differentiable,

@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_right
 
-from shunt.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau, set_rate
+from shunt.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau, lambdas_of, set_rate
 
 
 def _check_count(function, name, value):
@@ -16,10 +16,7 @@ class MultiplicativeLR(LRScheduler):
     """Times lr_lambda(epoch) every epoch; one function, or a list of one a group."""
 
     def __init__(self, optimizer, lr_lambda, last_epoch=-1):
-        groups = len(optimizer.param_groups)
-        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
-        if len(self.lr_lambdas) != groups:
-            raise ValueError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
+        self.lr_lambdas = lambdas_of(self, optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
@@ -74,7 +71,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             if self.T_cur >= self.T_i:
                 self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult
         elif epoch < 0:
-            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+            raise ValueError(f"CosineAnnealingWarmRestarts.step(): expected an epoch of at least 0, got {epoch}")
         elif epoch < self.T_0:
             self.T_cur, self.T_i = epoch, self.T_0
         elif self.T_mult == 1:
@@ -99,7 +96,10 @@ class _WithMomentum(LRScheduler):
 
     def _check_momentum(self, optimizer):
         if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
-            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+            raise ValueError(
+                f"{type(self).__name__}(): cycle_momentum=True expects an optimizer with momentum or betas, got "
+                f"{type(optimizer).__name__}"
+            )
         self._by_betas = "betas" in optimizer.defaults
 
     def _set_momentum(self, group, value):
@@ -144,7 +144,10 @@ class CyclicLR(_WithMomentum):
         self.total_size = float(step_size_up) + down
         self.step_ratio = float(step_size_up) / self.total_size
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
-            raise ValueError("mode is invalid and scale_fn is None")
+            raise ValueError(
+                "CyclicLR(): expected mode to be 'triangular', 'triangular2' or 'exp_range', or a scale_fn, got mode "
+                f"{mode!r}"
+            )
         self.mode, self.gamma, self._custom, self.cycle_momentum = mode, gamma, scale_fn, cycle_momentum
         self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
         if cycle_momentum:
@@ -252,7 +255,7 @@ class OneCycleLR(_WithMomentum):
         if total_steps is not None:
             counts = {"total_steps": total_steps}
         elif None in counts.values():
-            raise ValueError(f"OneCycleLR(): expected total_steps, or epochs and steps_per_epoch, got {counts}")
+            raise ValueError(f"OneCycleLR(): expected total_steps, or both of epochs and steps_per_epoch, got {counts}")
         for name, count in counts.items():
             _check_count("OneCycleLR", name, count)
         return math.prod(counts.values())
@@ -264,7 +267,7 @@ class OneCycleLR(_WithMomentum):
 
     def get_lr(self):
         if self.last_epoch > self.total_steps:
-            raise ValueError(f"Tried to step {self.last_epoch} times. The total number of steps is {self.total_steps}")
+            raise ValueError(f"OneCycleLR: expected at most {self.total_steps} steps, got step {self.last_epoch}")
         begin = 0.0
         for phase in self._schedule_phases:
             end, lr_from, lr_to, momentum_from, momentum_to = phase

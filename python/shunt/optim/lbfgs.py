@@ -120,7 +120,7 @@ class LBFGS(Optimizer):
         line_search_fn=None,
     ):
         if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
+            raise ValueError(f"LBFGS(): expected lr to be one number, got shape {tuple(lr.shape)}")
         if not 0.0 <= float(lr):
             raise ValueError(f"Invalid learning rate: {lr}")
         super().__init__(
@@ -136,7 +136,7 @@ class LBFGS(Optimizer):
             },
         )
         if len(self.param_groups) != 1:
-            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+            raise ValueError(f"LBFGS(): expected one group of parameters, got {len(self.param_groups)}")
 
     @property
     def _params(self):
@@ -216,7 +216,10 @@ class LBFGS(Optimizer):
             calls = 0
             if group["line_search_fn"] is not None:
                 if group["line_search_fn"] != "strong_wolfe":
-                    raise RuntimeError("only 'strong_wolfe' is supported")
+                    raise RuntimeError(
+                        "LBFGS(): expected line_search_fn to be None or 'strong_wolfe', got "
+                        f"{group['line_search_fn']!r}"
+                    )
                 values = [p.clone() for p in self._params]
                 point, calls = _line_search(
                     lambda t: self._evaluate(closure, values, t, direction),

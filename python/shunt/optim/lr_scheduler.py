@@ -31,13 +31,16 @@ class LRScheduler:
     def __init__(self, optimizer, last_epoch=-1):
         from shunt.optim.optimizer import Optimizer
         if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+            raise TypeError(f"{type(self).__name__}(): expected an Optimizer, got {type(optimizer).__name__}")
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
                 group.setdefault("initial_lr", rate(group))
             elif "initial_lr" not in group:
-                raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming an optimizer")
+                raise KeyError(
+                    f"{type(self).__name__}(): last_epoch={last_epoch} expects 'initial_lr' in each of param_groups, "
+                    f"got none in group {i}"
+                )
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._step_count = 0
@@ -83,14 +86,21 @@ class LRScheduler:
 _LRScheduler = LRScheduler
 
 
+def lambdas_of(scheduler, optimizer, lr_lambda):
+    """A function for each group of parameters. ValueError where a list has more or fewer."""
+    groups = len(optimizer.param_groups)
+    lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
+    if len(lambdas) != groups:
+        name = type(scheduler).__name__
+        raise ValueError(f"{name}(): expected {groups} functions in lr_lambda, one for each group, got {len(lambdas)}")
+    return lambdas
+
+
 class LambdaLR(LRScheduler):
     """The first rate times lr_lambda(epoch); one function, or a list of one a group."""
 
     def __init__(self, optimizer, lr_lambda, last_epoch=-1):
-        groups = len(optimizer.param_groups)
-        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
-        if len(self.lr_lambdas) != groups:
-            raise ValueError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
+        self.lr_lambdas = lambdas_of(self, optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
@@ -149,7 +159,7 @@ class ConstantLR(LRScheduler):
 
     def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
         if not 0 <= factor <= 1:
-            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+            raise ValueError(f"ConstantLR(): expected factor from 0 to 1, got {factor}")
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -167,9 +177,9 @@ class LinearLR(LRScheduler):
 
     def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
         if not 0 < start_factor <= 1:
-            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
+            raise ValueError(f"LinearLR(): expected start_factor above 0 and at most 1, got {start_factor}")
         if not 0 <= end_factor <= 1:
-            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+            raise ValueError(f"LinearLR(): expected end_factor from 0 to 1, got {end_factor}")
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -220,9 +230,11 @@ class ReduceLROnPlateau:
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         if mode not in ("min", "max"):
-            raise ValueError(f"mode {mode} is unknown!")
+            raise ValueError(f"ReduceLROnPlateau(): expected mode to be 'min' or 'max', got {mode!r}")
         if threshold_mode not in ("rel", "abs"):
-            raise ValueError(f"threshold mode {threshold_mode} is unknown!")
+            raise ValueError(
+                f"ReduceLROnPlateau(): expected threshold_mode to be 'rel' or 'abs', got {threshold_mode!r}"
+            )
         self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
         self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
         groups = len(optimizer.param_groups)

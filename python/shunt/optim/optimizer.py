@@ -64,11 +64,13 @@ class Optimizer:
         self.param_groups = []
         self._no_hooks()
         if isinstance(params, Tensor):
-            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                            + type(params).__name__)
+            raise TypeError(
+                f"{type(self).__name__}(): expected params to be an iterable of Tensors or of dicts, got "
+                f"{type(params).__name__}"
+            )
         groups = list(params)
         if not groups:
-            raise ValueError("optimizer got an empty parameter list")
+            raise ValueError(f"{type(self).__name__}(): expected at least one parameter, got none")
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         for group in groups:
@@ -77,38 +79,49 @@ class Optimizer:
     def add_param_group(self, param_group):
         """Adds a group of parameters with settings of its own."""
         if not isinstance(param_group, dict):
-            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+            raise TypeError(f"add_param_group(): expected a dict, got {type(param_group).__name__}")
         group = dict(param_group)
         params = group["params"]
         if isinstance(params, set):
-            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of "
-                            "tensors in sets will change between runs. Please use a list instead.")
+            raise TypeError(
+                f"{type(self).__name__}(): expected params in an order that stays, such as a list's, got a set"
+            )
         params = [params] if isinstance(params, Tensor) else list(params)
         named = [isinstance(p, tuple) for p in params]
         if any(named):
             if not all(named):
-                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+                raise ValueError(
+                    f"{type(self).__name__}(): expected names for all params or for none, got {sum(named)} of "
+                    f"{len(named)}"
+                )
             group["param_names"], params = [name for name, _ in params], [p for _, p in params]
         if self.param_groups and ("param_names" in self.param_groups[0]) != ("param_names" in group):
             has = "with" if "param_names" in group else "without"
-            raise ValueError("all optimizer param groups should be with/without names. cannot add param group "
-                             f"{has} names to the optimizer")
+            raise ValueError(
+                f"{type(self).__name__}(): expected names in all param_groups or in none, got a group {has} names"
+            )
         for p in params:
             if not isinstance(p, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+                raise TypeError(f"{type(self).__name__}(): expected params to be Tensors, got {type(p).__name__}")
             if not (p.is_leaf or p.retains_grad):
-                raise ValueError("can't optimize a non-leaf Tensor")
+                raise ValueError(
+                    f"{type(self).__name__}(): expected leaves as params, got a tensor that {p.grad_fn.name()} computed"
+                )
         group["params"] = params
         for name, value in self.defaults.items():
             if value is required and name not in group:
-                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+                raise ValueError(
+                    f"{type(self).__name__}(): expected {name} in each group, as it has no default, got {sorted(group)}"
+                )
             group.setdefault(name, value)
         if len(set(params)) != len(params):
-            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause "
-                          "an error",
-                          stacklevel=3)
+            warnings.warn(
+                f"{type(self).__name__}(): expected each parameter once in a group, got some twice; this will be an "
+                "error",
+                stacklevel=3,
+            )
         if set(params) & set(chain.from_iterable(other["params"] for other in self.param_groups)):
-            raise ValueError("some parameters appear in more than one parameter group")
+            raise ValueError(f"{type(self).__name__}(): expected each parameter in one group, got some in several")
         self.param_groups.append(group)
 
     def zero_grad(self, set_to_none=True):
@@ -208,10 +221,12 @@ class Optimizer:
         saved = copy.deepcopy(state_dict)
         groups = saved["param_groups"]
         if len(groups) != len(self.param_groups):
-            raise ValueError("loaded state dict has a different number of parameter groups")
+            raise ValueError(
+                f"load_state_dict(): expected {len(self.param_groups)} groups, as the optimizer has, got {len(groups)}"
+            )
         if any(len(a["params"]) != len(b["params"]) for a, b in zip(groups, self.param_groups)):
-            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's "
-                             "group")
+            sizes = [[len(group["params"]) for group in each] for each in (self.param_groups, groups)]
+            raise ValueError(f"load_state_dict(): expected {sizes[0]} parameters in the groups, got {sizes[1]}")
         parameters = dict(zip(chain.from_iterable(g["params"] for g in groups),
                               chain.from_iterable(g["params"] for g in self.param_groups)))
 

@@ -22,7 +22,7 @@ __all__ = [
 
 def _check_decay(decay):
     if not 0.0 <= decay <= 1.0:
-        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
+        raise ValueError(f"expected decay from 0 to 1, got {decay}")
 
 
 def get_ema_avg_fn(decay=0.999):
@@ -77,7 +77,7 @@ class AveragedModel(Module):
     def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
-            raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
+            raise AssertionError("AveragedModel(): expected avg_fn or multi_avg_fn, got both")
         self.module = copy.deepcopy(model)
         if device is not None:
             self.module = self.module.to(device)
@@ -135,14 +135,14 @@ class SWALR(LRScheduler):
 
     def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"anneal_strategy must by one of 'cos' or 'linear', instead got {anneal_strategy}")
+            raise ValueError(f"SWALR(): expected anneal_strategy to be 'cos' or 'linear', got {anneal_strategy!r}")
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
+            raise ValueError(f"SWALR(): expected anneal_epochs to be an int of at least 0, got {anneal_epochs}")
         rates = list(swa_lr) if isinstance(swa_lr, (list, tuple)) else [swa_lr] * len(optimizer.param_groups)
         if len(rates) != len(optimizer.param_groups):
             raise ValueError(
-                f"swa_lr must have the same length as optimizer.param_groups. swa_lr has {len(rates)} values, "
-                f"param_groups has {len(optimizer.param_groups)}."
+                f"SWALR(): expected a swa_lr for each of the {len(optimizer.param_groups)} param_groups, got "
+                f"{len(rates)}"
             )
         for group, rate in zip(optimizer.param_groups, rates):
             group["swa_lr"] = rate

@@ -79,9 +79,7 @@ def _compare(actual, expected, settings, where, msg, allow_subclasses):
             )
             _fail(
                 where,
-                "The keys of the mappings do not match:\n"
-                f"Missing keys in the actual mapping: [{', '.join(missing)}]\n"
-                f"Additional keys in the actual mapping: [{', '.join(more)}]",
+                f"the mappings' keys differ: missing [{', '.join(missing)}], unexpected [{', '.join(more)}]",
                 msg,
             )
         for key in actual:
@@ -89,27 +87,23 @@ def _compare(actual, expected, settings, where, msg, allow_subclasses):
         return
     if _is_sequence(actual) and _is_sequence(expected):
         if len(actual) != len(expected):
-            _fail(where, f"The length of the sequences mismatch: {len(actual)} != {len(expected)}", msg)
+            _fail(where, f"the sequences' lengths differ: expected {len(expected)}, got {len(actual)}", msg)
         for i, (a, e) in enumerate(zip(actual, expected)):
             _compare(a, e, settings, (*where, i), msg, allow_subclasses)
         return
     if actual is None or expected is None:
         if actual is not expected:
-            _fail(where, f"None mismatch: {actual} is not {expected}", msg)
+            _fail(where, f"one is None: expected {expected}, got {actual}", msg)
         return
     if isinstance(actual, _NUMBERS) and isinstance(expected, _NUMBERS):
         _compare_numbers(actual, expected, settings, where, msg)
         return
     a, e = _tensor(actual), _tensor(expected)
-    if (
-        a is None
-        or e is None
-        or type(actual) is not type(expected)
-        and isinstance(actual, _NUMBERS) != isinstance(expected, _NUMBERS)
-    ):
-        raise TypeError(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.")
-    if not allow_subclasses and type(actual) is not type(expected):
-        raise TypeError(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.")
+    alike = type(actual) is type(expected) or (
+        allow_subclasses and isinstance(actual, _NUMBERS) == isinstance(expected, _NUMBERS)
+    )
+    if a is None or e is None or not alike:
+        raise TypeError(f"expected values that compare, got {type(actual).__name__} and {type(expected).__name__}")
     _compare_tensors(a, e, settings, where, msg)
 
 
@@ -140,25 +134,29 @@ def _dtype_of(number):
     return _C.bool if isinstance(number, bool) else _C.int64 if isinstance(number, int) else _C.float64
 
 
+def _allowed(exact, tolerance):
+    return "" if exact else f", {tolerance} allowed"
+
+
 def _compare_numbers(actual, expected, settings, where, msg):
     if settings.checks["dtype"] and type(actual) is not type(expected):
-        _fail(where, f"The (d)types do not match: {type(actual)} != {type(expected)}.", msg)
+        _fail(where, f"the types differ: expected {type(expected).__name__}, got {type(actual).__name__}", msg)
     rtol, atol = settings.tolerances(_dtype_of(actual), _dtype_of(expected))
     if _close(actual, expected, rtol, atol, settings.equal_nan):
         return
     exact = rtol == 0 and atol == 0
-    text = f"Scalars are not {'equal' if exact else 'close'}!\n\nExpected {expected} but got {actual}."
+    text = f"numbers differ: expected {expected}, got {actual}"
     if not isinstance(actual, bool):
         difference = abs(actual - expected)
         relative = difference / abs(expected) if expected else math.inf
-        allowed = ("", "") if exact else (f" (up to {atol} allowed)", f" (up to {rtol} allowed)")
-        text += f"\nAbsolute difference: {difference}{allowed[0]}\nRelative difference: {relative}{allowed[1]}"
+        text += f"\nabsolute difference {difference}{_allowed(exact, atol)}"
+        text += f"\nrelative difference {relative}{_allowed(exact, rtol)}"
     _fail(where, text, msg)
 
 
 def _check_attributes(a, e, settings, where, msg):
     def differ(name, x, y):
-        _fail(where, f"The values for attribute '{name}' do not match: {x} != {y}.", msg)
+        _fail(where, f"the {name}s differ: expected {y}, got {x}", msg)
 
     if a.shape != e.shape:
         differ("shape", a.shape, e.shape)
@@ -169,7 +167,7 @@ def _check_attributes(a, e, settings, where, msg):
     if settings.checks["dtype"] and a.dtype is not e.dtype:
         differ("dtype", a.dtype, e.dtype)
     if settings.checks["stride"] and a.stride() != e.stride():
-        _fail(where, f"The values for attribute 'stride()' do not match: {a.stride()} != {e.stride()}.", msg)
+        _fail(where, f"the strides differ: expected {e.stride()}, got {a.stride()}", msg)
 
 
 def _compare_tensors(actual, expected, settings, where, msg):
@@ -177,7 +175,7 @@ def _compare_tensors(actual, expected, settings, where, msg):
     _check_attributes(a, e, settings, where, msg)
     rtol, atol = settings.tolerances(a.dtype, e.dtype)
     if a.is_meta or e.is_meta:
-        raise ValueError("Comparing meta tensors is currently not supported")
+        raise ValueError("assert_close(): expected tensors with elements, got one of the meta device")
     if a.dtype is not e.dtype:
         common = _C.promote_types(a.dtype, e.dtype)
         a, e = a.to(common), e.to(common)
@@ -194,22 +192,20 @@ def _report(a, e, matches, rtol, atol):
     a, e = (x.to(_C.float64 if x.is_floating_point() else _C.int64) for x in (a, e))
     difference = (a - e).abs()
     quotient = difference / e.abs()
-    lines = [f"Tensor-likes are not {'equal' if exact else 'close'}!", ""]
     if a.dim() == 0:
-        lines = [f"Scalars are not {'equal' if exact else 'close'}!", "", f"Expected {e.item()} but got {a.item()}."]
+        lines = [f"tensors differ: expected {e.item()}, got {a.item()}"]
     else:
-        lines.append(f"Mismatched elements: {wrong} / {total} ({wrong / total:.1%})")
+        lines = [f"tensors differ in {wrong} of {total} elements ({wrong / total:.1%})"]
     for name, values, allowed in (("absolute", difference, atol), ("relative", quotient, rtol)):
         values = values.masked_fill(matches, 0)
         place = int(values.reshape((-1,)).argmax())
         most = values.reshape((-1,))[place].item()
-        limit = "" if exact else f" (up to {allowed} allowed)"
         if a.dim() == 0:
-            lines.append(f"{name.capitalize()} difference: {most}{limit}")
+            lines.append(f"{name} difference {most}{_allowed(exact, allowed)}")
             continue
         at = []
         for n in reversed(a.shape):
             place, i = divmod(place, n)
             at.insert(0, i)
-        lines.append(f"Greatest {name} difference: {most} at index {tuple(at)}{limit}")
+        lines.append(f"largest {name} difference {most} at {tuple(at)}{_allowed(exact, allowed)}")
     return "\n".join(lines)

@@ -17,9 +17,9 @@ def _range(dtype, low, high):
         least, most = -9, 10
     low, high = least if low is None else low, most if high is None else high
     if any(isinstance(bound, float) and math.isnan(bound) for bound in (low, high)):
-        raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
+        raise ValueError(f"make_tensor(): expected numbers as low and high, got {low} and {high}")
     if low > high or (low == high and not dtype.is_floating_point):
-        raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+        raise ValueError(f"make_tensor(): expected low below high, got {low} and {high}")
     return low, high
 
 
@@ -46,11 +46,10 @@ def make_tensor(
         shape = shape[0]
     shape = tuple(shape)
     if requires_grad and not dtype.is_floating_point:
-        raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
+        raise ValueError(f"make_tensor(): requires_grad=True expects a floating-point dtype, got {dtype}")
     if noncontiguous and memory_format is not None:
         raise ValueError(
-            "The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
-            f"{noncontiguous=} and {memory_format=}"
+            f"make_tensor(): expected noncontiguous or a memory_format, got both, {noncontiguous} and {memory_format}"
         )
     low, high = _range(dtype, low, high)
     drawn = (*shape[:-1], shape[-1] * 2) if noncontiguous and math.prod(shape) > 1 else shape

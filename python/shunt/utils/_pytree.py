@@ -50,7 +50,7 @@ def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=
     Raises ValueError where the class is one already.
     """
     if cls in SUPPORTED_NODES:
-        raise ValueError(f"register_pytree_node: {cls} is registered as a pytree node already")
+        raise ValueError(f"register_pytree_node(): expected a class that is not registered, got {cls}")
     names = None if flatten_with_keys_fn is None else lambda x: [key for key, _ in flatten_with_keys_fn(x)[0]]
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, names)
 

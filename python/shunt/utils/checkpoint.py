@@ -70,7 +70,10 @@ class CheckpointFunction(Function):
             outputs = (outputs,)
         pairs = [(o, g) for o, g in zip(outputs, grads) if isinstance(o, TensorBase) and o.requires_grad]
         if not pairs:
-            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+            raise RuntimeError(
+                "checkpoint(): expected an output with requires_grad=True, got none; nothing needs to be computed "
+                "again here"
+            )
         shunt.autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
         return (None, None, *(i.grad if isinstance(i, TensorBase) else None for i in inputs))
 
@@ -112,8 +115,9 @@ class _Frame:
             self._run_again(run)
             self.done.add(run)
         if run not in holder.values:
-            raise CheckpointError("shunt.utils.checkpoint: A different number of tensors was saved during the original "
-                                  "forward and recomputation.")
+            raise CheckpointError(
+                "checkpoint(): expected the second forward to save all tensors that the first one saved, got fewer"
+            )
         return holder.values.pop(run)
 
     def _run_again(self, run):
@@ -122,14 +126,15 @@ class _Frame:
         def keep(tensor):
             nonlocal count
             if count >= len(self.holders):
-                raise CheckpointError("shunt.utils.checkpoint: trying to save more tensors during recomputation than "
-                                      "during "
-                                      "the original forward pass.")
+                raise CheckpointError(
+                    f"checkpoint(): expected the second forward to save {len(self.holders)} tensors, as the first one "
+                    "did, got more"
+                )
             if self.check == "default" and self.shapes[count] != (tensor.shape, tensor.dtype, tensor.device):
-                raise CheckpointError("shunt.utils.checkpoint: Recomputed values for the following tensors have "
-                                      "different "
-                                      f"metadata than during the forward pass: tensor {count} was "
-                                      f"{self.shapes[count]}, and is {(tensor.shape, tensor.dtype, tensor.device)} now")
+                raise CheckpointError(
+                    f"checkpoint(): expected the second forward to save the first one's tensors: tensor {count} was "
+                    f"{self.shapes[count]}, and is {(tensor.shape, tensor.dtype, tensor.device)} now"
+                )
             holder = self.holders[count]()
             count += 1
             if holder is not None:
@@ -176,19 +181,25 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     """
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant is None:
-        warnings.warn("shunt.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
-                      "use_reentrant=False is recommended; it is True by default, as in PyTorch.", stacklevel=2)
+        warnings.warn(
+            "checkpoint(): pass use_reentrant; use_reentrant=False is recommended, and it is True by default, as in "
+            "PyTorch",
+            stacklevel=2,
+        )
         use_reentrant = True
     if not use_reentrant:
         if determinism_check not in ("default", "none"):
-            raise ValueError(f"determinism_check should be one of ('default', 'none'), but got {determinism_check}")
+            raise ValueError(f"checkpoint(): determinism_check is 'default' or 'none', got {determinism_check!r}")
         return _checkpoint_without_reentry(function, preserve, context_fn, determinism_check, early_stop, args, kwargs)
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     if context_fn is not noop_context_fn or debug is not False:
-        raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        raise ValueError("checkpoint(): context_fn and debug expect use_reentrant=False, got True")
     if not any(isinstance(a, TensorBase) and a.requires_grad for a in args):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+        warnings.warn(
+            "checkpoint(): expected an argument with requires_grad=True, got none, so gradients will be None",
+            stacklevel=2,
+        )
     return CheckpointFunction.apply(function, preserve, *args)
 
 

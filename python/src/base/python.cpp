@@ -40,6 +40,7 @@ void watchEnd() {
 }
 
 void stayWithoutLock() noexcept {
+  std::atomic_thread_fence(std::memory_order_acquire);  // the caller has read interpreter_ends relaxed
   if (std::this_thread::get_id() == ending_thread) return;
 #if PY_VERSION_HEX >= 0x030d0000
   const bool somebody_has_it = PyThreadState_GetUnchecked() != nullptr;
@@ -59,6 +60,10 @@ void takeLock(PyThreadState* state) noexcept {
 }
 
 PyGILState_STATE ensureLock() noexcept {
+  // Of an interpreter that is gone one can't even ask for the lock: it would look into what is freed.
+  if (interpreter_ends.load(std::memory_order_acquire) && std::this_thread::get_id() != ending_thread &&
+      !isInterpreterAlive())
+    waitForEnd();
   try {
     return PyGILState_Ensure();
   } catch (...) {

@@ -11,7 +11,7 @@ import shunt
 
 from operator_samples import ENTRIES
 
-_TABLE = "torch.testing._internal.common_methods_invocations"
+_TABLES = "torch.testing._internal."
 
 
 def _seeded(op, *args, **kwargs):
@@ -48,7 +48,7 @@ def _rebound(function):
 
 
 def _is_of_table(op):
-    return isinstance(op.op, types.FunctionType) and op.op.__module__ == _TABLE
+    return isinstance(op.op, types.FunctionType) and op.op.__module__.startswith(_TABLES)
 
 
 def function_of(op):
@@ -81,7 +81,7 @@ def inplace_of(op):
     if isinstance(variant, functools.partial):  # f with inplace=True
         found = _resolve(f"nn.functional.{variant.func.__name__}")
         return functools.partial(found, **variant.keywords) if found is not None else None
-    if isinstance(variant, types.FunctionType) and variant.__module__ == _TABLE:
+    if isinstance(variant, types.FunctionType) and variant.__module__.startswith(_TABLES):
         return _rebound(variant)
     return getattr(shunt.Tensor, variant.__name__, None)
 

@@ -16,13 +16,16 @@ def reduction_of(reduction, size_average=None, reduce=None):
     Raises ValueError where there is no reduction of the name.
     """
     if size_average is not None or reduce is not None:
-        warnings.warn("size_average and reduce args will be deprecated, please use reduction= instead", stacklevel=3)
+        warnings.warn(
+            "size_average and reduce are older spellings; pass reduction=, 'none', 'mean' or 'sum', in their place",
+            stacklevel=3,
+        )
         if reduce is False:
             return 0
         return 2 if size_average is False else 1
     number = _REDUCTIONS.get(reduction)
     if number is None:
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+        raise ValueError(f"expected reduction to be 'none', 'mean' or 'sum', got {reduction!r}")
     return number
 
 
@@ -37,12 +40,20 @@ def numbers(value, count, name):
         if len(value) == 1:
             return tuple(value) * count
         if len(value) != count:
-            raise RuntimeError(f"{name} must be one int or {count} ints, but got {tuple(value)}")
+            raise RuntimeError(f"expected {name} to be one int or {count} ints, got {tuple(value)}")
         return tuple(value)
     return (value,) * count
+
+
+def check_padding(name, pad, kernel):
+    """RuntimeError where a pool's windows could lie wholly in the padding."""
+    if not 0 <= pad <= kernel // 2:
+        raise RuntimeError(f"{name}(): expected padding from 0 to {kernel // 2}, half of the kernel's size, got {pad}")
 
 
 def checked_pool(input, dims, name):
     """RuntimeError where a pool gets no images of these dimensions, with or without a batch."""
     if input.dim() not in (dims + 1, dims + 2):
-        raise RuntimeError(f"{name}() Expected {dims + 1}D or {dims + 2}D input tensor, but got {list(input.shape)}")
+        raise RuntimeError(
+            f"{name}(): expected input with {dims + 1} or {dims + 2} dimensions, got shape {list(input.shape)}"
+        )

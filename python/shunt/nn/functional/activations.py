@@ -19,7 +19,7 @@ def relu6(input, inplace=False):
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """Each element, but at least `min_val` and at most `max_val`. ValueError where min_val > max_val."""
     if min_val > max_val:
-        raise ValueError("min_val cannot be greater than max_val")
+        raise ValueError(f"hardtanh(): expected min_val of at most max_val, got {min_val} and {max_val}")
     return ops.hardtanh_(input, min_val, max_val) if inplace else ops.hardtanh(input, min_val, max_val)
 
 
@@ -39,7 +39,7 @@ def selu(input, inplace=False):
 def celu(input, alpha=1.0, inplace=False):
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)). RuntimeError where alpha is 0."""
     if alpha == 0:
-        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+        raise RuntimeError("celu(): expected alpha other than 0, by which x is divided, got 0")
     return ops.elu_(input, alpha, 1.0, 1.0 / alpha) if inplace else ops.elu(input, alpha, 1.0, 1.0 / alpha)
 
 
@@ -52,28 +52,27 @@ def prelu(input, weight):
     """x where x > 0, else weight * x; `weight` has one element, or one for each channel (dimension 1)."""
     channels = input.size(1) if input.dim() > 1 else 1
     if weight.dim() > 1 and weight.numel() != 1 and weight.dim() != input.dim():
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
+        raise RuntimeError(f"prelu(): expected weight with at most 1 dimension, got {weight.dim()}")
     if weight.numel() != 1:
         if input.dim() == 0:
-            raise RuntimeError("Not allow zero-dim input tensor.")
+            raise RuntimeError(f"prelu(): expected input with 1 dimension or more, for {weight.numel()} weights, got 0")
         if weight.dim() <= 1:
             if weight.numel() != channels:
                 raise RuntimeError(
-                    "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
-                    f"{weight.numel()} and channel size = {channels}."
+                    f"prelu(): expected one weight or {channels}, as input has channels, got {weight.numel()}"
                 )
             weight = weight.reshape([-1 if d == min(1, input.dim() - 1) else 1 for d in range(input.dim())])
     else:
         weight = weight.reshape([1] * input.dim())
     if input.dtype != weight.dtype:
-        raise RuntimeError(f"prelu: Type promoting not supported. Got {input.dtype} and {weight.dtype}")
+        raise RuntimeError(f"prelu(): expected weight of dtype {input.dtype}, as input is, got {weight.dtype}")
     return ops.where(input > 0, input, weight * input)
 
 
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     """x where x >= 0, else a * x: `a` is drawn from [lower, upper) for each element in training, else their mean."""
     if lower > upper:
-        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+        raise RuntimeError(f"rrelu(): expected lower of at most upper, got {lower} and {upper}")
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
     slope = ops.empty_like(input).uniform_(lower, upper)
@@ -105,7 +104,7 @@ def hardshrink(input, lambd=0.5, *, out=None):
 def softshrink(input, lambd=0.5, *, out=None):
     """x - lambd where x > lambd, x + lambd where x < -lambd, else 0. RuntimeError where lambd < 0."""
     if lambd < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+        raise RuntimeError(f"softshrink(): expected lambd of at least 0, got {lambd}")
     return into(out, ops.where(input > lambd, input - lambd, ops.where(input < -lambd, input + lambd, input * 0)))
 
 
@@ -165,10 +164,10 @@ def glu(input, dim=-1):
     """a * sigmoid(b), where a and b are the halves of the input along `dim`. RuntimeError where its size there is
     odd."""
     if input.dim() == 0:
-        raise RuntimeError("glu does not support 0-dimensional tensors")
+        raise RuntimeError("glu(): expected input with 1 dimension or more, got 0")
     if input.size(dim) % 2 != 0:
         raise RuntimeError(
-            f"Halving dimension must be even, but dimension {dim % input.dim()} is size {input.size(dim)}"
+            f"glu(): expected an even size in dimension {dim % input.dim()}, to be halved, got {input.size(dim)}"
         )
     a, b = ops.chunk(input, 2, dim)
     return a * ops.sigmoid(b)
@@ -176,7 +175,7 @@ def glu(input, dim=-1):
 
 def _softmax_dim(name, ndim, stacklevel):
     warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        f"{name}(): choosing a dimension without being told one is deprecated; pass dim=X",
         stacklevel=stacklevel + 1,
     )
     return 0 if ndim in (0, 1, 3) else 1

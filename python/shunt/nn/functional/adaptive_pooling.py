@@ -27,12 +27,12 @@ def adaptive_avg_pool3d(input, output_size):
 def _sizes(input, output_size, dims):
     sizes = tuple(output_size) if isinstance(output_size, tuple | list) else (output_size,) * dims
     if len(sizes) != dims:
-        raise RuntimeError(f"output_size must be one int or {dims} ints, but got {sizes}")
+        raise RuntimeError(f"adaptive pooling: expected output_size to be one int or {dims} ints, got {sizes}")
     if input.dim() <= dims:
-        raise ValueError(f"Input dimension should be at least {dims + 1}")
+        raise ValueError(f"adaptive pooling: expected input with {dims + 1} dimensions or more, got {input.dim()}")
     sizes = tuple(n if s is None else s for s, n in zip(sizes, input.shape[-dims:]))
     if any(n < 0 for n in sizes):
-        raise RuntimeError(f"output_size must not be negative, but got {sizes}")
+        raise RuntimeError(f"adaptive pooling: expected output_size of at least 0, got {sizes}")
     return sizes
 
 
@@ -52,8 +52,7 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
     h, w = input.shape[-2:]
     if 0 in (h, w) or input.size(-3) == 0:
         raise RuntimeError(
-            "adaptive_max_pool2d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
-            f"{list(input.shape)}"
+            f"adaptive_max_pool2d(): expected input with no size of 0 but the batch's, got {list(input.shape)}"
         )
     lead = input.shape[:-2]
     if height * width == 0 or 0 in lead:
@@ -113,7 +112,7 @@ def _fractional(dims, name, input, kernel_size, output_size, output_ratio, retur
     """The largest of windows that begin at pseudo-random places, between one and two steps of a fraction apart."""
     checked_pool(input, dims, name)
     if output_size is None and output_ratio is None:
-        raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+        raise ValueError(f"{name}(): expected output_size or output_ratio, got neither")
     kernel, sizes = numbers(kernel_size, dims, "kernel_size"), tuple(input.shape[-dims:])
     if output_size is None:
         output_size = [int(n * r) for n, r in zip(sizes, numbers(output_ratio, dims, "output_ratio"))]

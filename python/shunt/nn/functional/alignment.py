@@ -9,7 +9,7 @@ _LOG_ZERO = -1e30
 def _lengths(name, lengths, batch, most):
     lengths = lengths.reshape((-1,)).tolist() if hasattr(lengths, "tolist") else list(lengths)
     if len(lengths) != batch:
-        raise RuntimeError(f"{name} must be of size batch_size, but got {len(lengths)} lengths and a batch of {batch}")
+        raise RuntimeError(f"expected {name} to have {batch} lengths, one for each sample, got {len(lengths)}")
     for length in lengths:
         if length < 0 or length > most:
             raise RuntimeError(f"Expected {name} to have values from 0 to {most}, but got value {length}")
@@ -49,7 +49,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
         targets = targets.unsqueeze(0) if targets.dim() == 1 else targets
     steps, batch, classes = log_probs.shape
     if not 0 <= blank < classes:
-        raise RuntimeError("blank must be in label range")
+        raise RuntimeError(f"ctc_loss(): expected blank from 0 to {classes - 1}, got {blank}")
     input_lengths = _lengths("input_lengths", input_lengths, batch, steps)
     longest = targets.size(1) if targets.dim() == 2 else targets.numel()
     target_lengths = _lengths("target_lengths", target_lengths, batch, longest)

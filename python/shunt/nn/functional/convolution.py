@@ -11,7 +11,10 @@ def bilinear(input1, input2, weight, bias=None):
     """x1 @ weight[k] @ x2 + bias[k] for each k. Shapes: (..., in1), (..., in2), (out, in1, in2), (out) to (...,
     out)."""
     if input1.dim() != input2.dim() or input1.shape[:-1] != input2.shape[:-1]:
-        raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {input1.shape} and {input2.shape}")
+        raise RuntimeError(
+            f"bilinear(): expected inputs with equal sizes but for the last one, got {tuple(input1.shape)} and "
+            f"{tuple(input2.shape)}"
+        )
     if weight.size(1) != input1.size(-1) or weight.size(2) != input2.size(-1):
         raise RuntimeError(
             f"bilinear(): weight of size {weight.shape} doesn't fit inputs of {input1.size(-1)} and "
@@ -44,8 +47,7 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 def _batched(input, dims, name):
     if input.dim() not in (dims + 1, dims + 2):
         raise RuntimeError(
-            f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got input of size: "
-            f"{list(input.shape)}"
+            f"{name}(): expected input with {dims + 1} or, for a batch, {dims + 2} dimensions, got {list(input.shape)}"
         )
     return (input, True) if input.dim() == dims + 2 else (input.unsqueeze(0), False)
 
@@ -58,18 +60,18 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """
     input, batched = _batched(input, 3, "conv3d")
     if bias is not None and bias.dtype is not input.dtype:
-        raise RuntimeError(f"Input type ({input.dtype}) and bias type ({bias.dtype}) should be the same")
+        raise RuntimeError(f"conv3d(): expected bias of dtype {input.dtype}, as input is, got {bias.dtype}")
     strides, dilations = numbers(stride, 3, "stride"), numbers(dilation, 3, "dilation")
     if isinstance(padding, str):
         if padding not in ("valid", "same"):
             raise RuntimeError(f"Invalid padding string: '{padding}'")
         if padding == "same" and strides != (1, 1, 1):
-            raise RuntimeError("padding='same' is not supported for strided convolutions")
+            raise RuntimeError(f"conv3d(): padding='same' expects a stride of 1, got {strides}")
         total = [d * (k - 1) if padding == "same" else 0 for d, k in zip(dilations, weight.shape[2:])]
     else:
         total = [2 * p for p in numbers(padding, 3, "padding")]
         if min(total) < 0:
-            raise RuntimeError("negative padding is not supported")
+            raise RuntimeError(f"conv3d(): expected padding of at least 0, got {padding}")
     from shunt.nn.functional.padding import pad
 
     if any(total):
@@ -78,9 +80,8 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     length = (depth - dilations[0] * (planes - 1) - 1) // strides[0] + 1
     if length <= 0:
         raise RuntimeError(
-            f"Calculated padded input size per channel: {tuple(input.shape[2:])}. Kernel size: "
-            f"{tuple(weight.shape[2:])}. "
-            "Kernel size can't be greater than actual input size"
+            f"conv3d(): expected a kernel no larger than the padded input, got kernel {tuple(weight.shape[2:])} for "
+            f"input {tuple(input.shape[2:])}"
         )
     result = None
     for k in range(planes):
@@ -97,20 +98,20 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
 
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """The gradient of conv1d with respect to its input, as an operator. Shapes: (N, C, L) or (C, L), weight (C, out /
+    """What the backward of conv1d gives its input, as an operator. Shapes: (N, C, L) or (C, L), weight (C, out /
     groups, K)."""
     return ops.conv_transpose1d(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """The gradient of conv2d with respect to its input, as an operator. Shapes: (N, C, H, W) or (C, H, W), weight (C,
+    """What the backward of conv2d gives its input, as an operator. Shapes: (N, C, H, W) or (C, H, W), weight (C,
     out / groups, KH,
     KW)."""
     return ops.conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """The gradient of conv3d with respect to its input, as an operator. Shapes: (N, C, D, H, W) or (C, D, H, W), weight
+    """What the backward of conv3d gives its input, as an operator. Shapes: (N, C, D, H, W) or (C, D, H, W), weight
     (C, out / groups, KD, KH, KW).
 
     Each plane of the kernel adds the transposed convolutions of images to the depths that it reaches.
@@ -121,8 +122,8 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
     for e, s, d in zip(extra, strides, dilations):
         if e >= s and e >= d:
             raise RuntimeError(
-                f"output padding must be smaller than either stride or dilation, but got output_padding={extra}, "
-                f"stride={strides}, dilation={dilations}"
+                f"conv_transpose3d(): expected output_padding below the stride, {strides}, or the dilation, "
+                f"{dilations}, got {extra}"
             )
     (n, channels, depth), planes = input.shape[:3], weight.size(2)
     images = input.transpose(1, 2).reshape((n * depth, channels, *input.shape[3:]))

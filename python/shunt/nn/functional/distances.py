@@ -32,9 +32,9 @@ def pdist(input, p=2.0):
     """The p-norm distances of all pairs of rows: those of the upper triangle, row by row. Shape (n, m) to (n * (n - 1)
     / 2,)."""
     if input.dim() != 2:
-        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.dim()}D")
+        raise RuntimeError(f"pdist(): expected input with 2 dimensions, got {input.dim()}")
     if p < 0:
-        raise RuntimeError("pdist only supports non-negative p values")
+        raise RuntimeError(f"pdist(): expected p of at least 0, got {p}")
     n = input.size(0)
     first = [i for i in range(n) for _ in range(i + 1, n)]
     second = [j for i in range(n) for j in range(i + 1, n)]

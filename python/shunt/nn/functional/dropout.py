@@ -3,9 +3,10 @@
 from shunt.nn.functional._common import ops
 
 
-def _check(p):
+def check_probability(name, p):
+    """ValueError where p is no probability."""
     if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        raise ValueError(f"{name}(): expected p from 0 to 1, got {p}")
 
 
 def _kept(input, shape, p):
@@ -16,14 +17,14 @@ def _kept(input, shape, p):
 def dropout(input, p=0.5, training=True, inplace=False):
     """In training each element is zeroed with probability `p`, and the others divided by 1 - p. ValueError for p
     outside [0, 1]."""
-    _check(p)
+    check_probability("dropout", p)
     result = ops.dropout(input, p, training)
     return input.copy_(result) if inplace else result
 
 
 def _features(input):
     if input.dim() < 2:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+        raise RuntimeError(f"dropout of channels: expected input with 2 dimensions or more, got {input.dim()}")
     return (*input.shape[:2], *(1,) * (input.dim() - 2))
 
 
@@ -37,13 +38,11 @@ def _feature_dropout(input, p, training, inplace):
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
     """dropout of whole channels of signals. Shape (N, C, L) or (C, L)."""
-    _check(p)
+    check_probability("dropout1d", p)
     if input.dim() not in (2, 3):
         raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that dropout1d exists to "
-            "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
-            "batch "
-            "dimension (i.e. 2D or 3D inputs)."
+            f"dropout1d(): expected input (N, C, L) or (C, L), of which it drops whole channels, got {input.dim()} "
+            "dimensions"
         )
     if input.dim() == 2:
         return _feature_dropout(input.unsqueeze(0), p, training, inplace).squeeze(0)
@@ -52,13 +51,13 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
 
 def dropout2d(input, p=0.5, training=True, inplace=False):
     """dropout of whole channels of images. Shape (N, C, H, W)."""
-    _check(p)
+    check_probability("dropout2d", p)
     return _feature_dropout(input, p, training, inplace)
 
 
 def dropout3d(input, p=0.5, training=True, inplace=False):
     """dropout of whole channels of volumes. Shape (N, C, D, H, W) or (C, D, H, W)."""
-    _check(p)
+    check_probability("dropout3d", p)
     if input.dim() == 4:
         return _feature_dropout(input.unsqueeze(0), p, training, inplace).squeeze(0)
     return _feature_dropout(input, p, training, inplace)
@@ -80,7 +79,7 @@ def _alpha_dropout(input, shape, p, inplace):
 
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
     """dropout that keeps mean 0 and variance 1 (Klambauer et al. 2017), for selu."""
-    _check(p)
+    check_probability("alpha_dropout", p)
     if p == 0 or not training or input.numel() == 0:
         return input
     return _alpha_dropout(input, input.shape, p, inplace)
@@ -88,7 +87,7 @@ def alpha_dropout(input, p=0.5, training=False, inplace=False):
 
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     """alpha_dropout of whole channels."""
-    _check(p)
+    check_probability("feature_alpha_dropout", p)
     if p == 0 or not training or input.numel() == 0:
         return input
     return _alpha_dropout(input, _features(input), p, inplace)

@@ -18,12 +18,14 @@ def pixel_unshuffle(input, downscale_factor):
 def channel_shuffle(input, groups):
     """Channels in the order 1st of each group, 2nd of each group, ... Shape (N, C, *)."""
     if input.dim() < 3:
-        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
+        raise RuntimeError(
+            f"channel_shuffle(): expected input with 3 dimensions or more, got shape {list(input.shape)}"
+        )
     if groups <= 0:
-        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+        raise RuntimeError(f"channel_shuffle(): expected groups greater than 0, got {groups}")
     n, c = input.shape[:2]
     if c % groups:
-        raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
+        raise RuntimeError(f"channel_shuffle(): expected groups that divide the {c} channels, got {groups}")
     return input.reshape((n, groups, c // groups, *input.shape[2:])).transpose(1, 2).reshape(input.shape).contiguous()
 
 
@@ -36,9 +38,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     from shunt.nn.functional.padding import constant_pad_nd
 
     if input.dim() not in (3, 4):
-        raise RuntimeError(
-            f"Expected 3D or 4D (batch mode) tensor for input with possibly 0 batch size, but got: {list(input.shape)}"
-        )
+        raise RuntimeError(f"unfold(): expected input with 3 or 4 dimensions, got shape {list(input.shape)}")
     kernel, step = numbers(kernel_size, 2, "kernel_size"), numbers(stride, 2, "stride")
     dilations, pads = numbers(dilation, 2, "dilation"), numbers(padding, 2, "padding")
     images = input if input.dim() == 4 else input.unsqueeze(0)
@@ -47,10 +47,8 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     rows, columns = (_blocks(s, *v) for s, *v in zip(images.shape[2:], kernel, dilations, pads, step))
     if rows < 1 or columns < 1:
         raise RuntimeError(
-            f"Given input with spatial size {tuple(images.shape[2:])}, kernel_size={kernel}, dilation={dilations}, "
-            f"padding={pads}, calculated shape of the array of sliding blocks as ({rows}, {columns}), but its "
-            f"components "
-            "must be at least one."
+            f"unfold(): expected images with room for a block, got {rows} rows and {columns} columns of them for size "
+            f"{tuple(images.shape[2:])}, kernel_size={kernel}, dilation={dilations}, padding={pads}"
         )
     windows = x.as_strided(
         (n, c, *kernel, rows, columns),
@@ -66,9 +64,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     windows) to
     (N, C, H, W), also without N."""
     if input.dim() not in (2, 3):
-        raise RuntimeError(
-            f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size, but got: {list(input.shape)}"
-        )
+        raise RuntimeError(f"fold(): expected input with 2 or 3 dimensions, got shape {list(input.shape)}")
     h, w = numbers(output_size, 2, "output_size")
     kernel, step = numbers(kernel_size, 2, "kernel_size"), numbers(stride, 2, "stride")
     dilations, pads = numbers(dilation, 2, "dilation"), numbers(padding, 2, "padding")
@@ -187,17 +183,19 @@ def interpolate(
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
             raise ValueError(
-                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
-                "trilinear"
+                f"interpolate(): expected align_corners=None for mode {mode!r}, which has no corners to align, got "
+                f"{align_corners}"
             )
     elif align_corners is None:
         align_corners = False
     if antialias:
         raise NotImplementedError("interpolate(): antialias=True is not implemented")
     if dims not in (1, 2, 3):
-        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D)")
+        raise NotImplementedError(f"interpolate(): expected input with 3, 4 or 5 dimensions, got {input.dim()}")
     if mode in _MODES and _MODES[mode] != dims:
-        raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {_MODES[mode] + 2}D input")
+        raise NotImplementedError(
+            f"interpolate(): expected input with {_MODES[mode] + 2} dimensions for mode {mode!r}, got {input.dim()}"
+        )
     sizes, factors = _output_sizes(input, size, scale_factor, recompute_scale_factor, dims)
     if mode == "area":
         from shunt.nn.functional import adaptive_pooling as pooling
@@ -215,7 +213,7 @@ def interpolate(
         n, out, factor = input.size(d + 2), sizes[d], factors[d]
         if n == 0 or out <= 0:
             raise RuntimeError(
-                f"Input and output sizes should be greater than 0, but got input (size {n}), output (size {out})"
+                f"interpolate(): expected sizes greater than 0, got {n} for input and {out} for the result"
             )
         scale = _scale(n, out, factor, align_corners)
         if mode == "trilinear" and out == n:
@@ -245,24 +243,22 @@ def format_of(x):
 
 def _output_sizes(input, size, scale_factor, recompute, dims):
     if size is not None and scale_factor is not None:
-        raise ValueError("only one of size or scale_factor should be defined")
+        raise ValueError(f"interpolate(): expected size or scale_factor, got both, {size} and {scale_factor}")
     if size is not None:
         if isinstance(size, tuple | list) and len(size) != dims:
             raise ValueError(
-                "Input and output must have the same number of spatial dimensions, but got input with spatial "
-                "dimensions of "
-                f"{list(input.shape[2:])} and output size of {size}."
+                f"interpolate(): expected size with {dims} numbers for input of shape {list(input.shape)}, got {size}"
             )
         if recompute:
-            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+            raise ValueError("interpolate(): recompute_scale_factor expects a scale_factor to compute, got a size")
         return list(size) if isinstance(size, tuple | list) else [size] * dims, [None] * dims
     if scale_factor is None:
-        raise ValueError("either size or scale_factor should be defined")
+        raise ValueError("interpolate(): expected size or scale_factor, got neither")
     if isinstance(scale_factor, tuple | list):
         if len(scale_factor) != dims:
             raise ValueError(
-                "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
-                f"dimensions of {list(input.shape[2:])} and scale_factor of shape {scale_factor}."
+                f"interpolate(): expected scale_factor with {dims} numbers for input of shape {list(input.shape)}, got "
+                f"{scale_factor}"
             )
         factors = list(scale_factor)
     else:

@@ -9,14 +9,14 @@ from shunt.nn.functional._common import ops, reduced, reduction_of
 from shunt.nn.functional.distances import cosine_similarity_of, pairwise_distance
 
 
-def _same_size(name, input, target):
+def _sizes_differ(name, input, target):
+    """What is wrong where the target isn't of the input's shape."""
+    return f"{name}(): expected target of shape {tuple(input.shape)}, as input is, got {tuple(target.shape)}"
+
+
+def _check_same_size(name, input, target):
     if target.shape != input.shape:
-        warnings.warn(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
-            f"likely "
-            "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=3,
-        )
+        raise ValueError(_sizes_differ(name, input, target))
 
 
 def _weighted(name, loss, weight, number):
@@ -39,7 +39,8 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     """(input - target)^2; `weight`, of its shape, weighs the elements."""
     number = reduction_of(reduction, size_average, reduce)
     if target.shape != input.shape:
-        _same_size("mse_loss", input, target)
+        if target.shape != input.shape:
+            warnings.warn(_sizes_differ("mse_loss", input, target) + "; they are broadcast", stacklevel=2)
     if weight is not None:
         return _weighted("mse_loss", ops.mse_loss(input, target, 0), weight, number)
     return ops.mse_loss(input, target, number)
@@ -98,11 +99,11 @@ def linear_cross_entropy(
     computes it in parts, and change nothing here.
     """
     if input.dim() not in (1, 2):
-        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+        raise RuntimeError(f"linear_cross_entropy(): expected input with 1 or 2 dimensions, got {input.dim()}")
     if linear_weight.dim() > 2 and input.dim() != 2:
         raise RuntimeError(
-            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
-            f"(N, {linear_weight.size(-1)}), got unbatched input with shape {tuple(input.shape)}"
+            f"linear_cross_entropy(): expected a batch (N, {linear_weight.size(-1)}) for linear_weight of shape "
+            f"{tuple(linear_weight.shape)}, got input of shape {tuple(input.shape)}"
         )
     rows = linear_weight.reshape((-1, linear_weight.size(-1)))
     logits = ops.linear(input, rows, None if linear_bias is None else linear_bias.reshape((-1,)))
@@ -137,11 +138,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     functions don't look for.
     """
     number = reduction_of(reduction, size_average, reduce)
-    if target.shape != input.shape:
-        raise ValueError(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
-            "Please ensure they have the same size."
-        )
+    _check_same_size("binary_cross_entropy", input, target)
     return ops.binary_cross_entropy(input, target, weight, number)
 
 
@@ -154,8 +151,7 @@ def binary_cross_entropy_with_logits(
     Raises ValueError where the sizes differ.
     """
     number = reduction_of(reduction, size_average, reduce)
-    if target.shape != input.shape:
-        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    _check_same_size("binary_cross_entropy_with_logits", input, target)
     return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
 
 
@@ -170,9 +166,8 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     number = reduction_of(reduction, size_average, reduce)
     if input1.dim() != input2.dim() or input1.dim() != target.dim():
         raise RuntimeError(
-            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
-            f"{input1.shape}, "
-            f"input2: {input2.shape}, target: {target.shape} "
+            "margin_ranking_loss(): expected equally many dimensions in input1, input2 and target, got shapes "
+            f"{tuple(input1.shape)}, {tuple(input2.shape)} and {tuple(target.shape)}"
         )
     return reduced(ops.clamp_min(-target * (input1 - input2) + margin, 0), number)
 
@@ -190,14 +185,11 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
     dimension."""
     number = reduction_of(reduction, size_average, reduce)
     if target.dim() not in (0, 1):
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if target.dim() == 1 and not (input1.dim() == input2.dim() == 2):
+        raise RuntimeError(f"cosine_embedding_loss(): expected target with 0 or 1 dimensions, got {target.dim()}")
+    if not input1.dim() == input2.dim() == target.dim() + 1:
         raise RuntimeError(
-            f"1D target tensor expects 2D input tensors, but found inputs with sizes {input1.shape} and {input2.shape}."
-        )
-    if target.dim() == 0 and not (input1.dim() == input2.dim() == 1):
-        raise RuntimeError(
-            f"0D target tensor expects 1D input tensors, but found inputs with sizes {input1.shape} and {input2.shape}."
+            f"cosine_embedding_loss(): expected input1 and input2 with {target.dim() + 1} dimensions, one more than "
+            f"target, got {input1.dim()} and {input2.dim()}"
         )
     cos = cosine_similarity_of(input1, input2, target.dim(), 1e-12)
     zeros = ops.zeros_like(cos)
@@ -205,24 +197,30 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
     return reduced(loss, number)
 
 
+def _check_classes(name, input):
+    if input.dim() > 2 or (input.dim() > 0 and input.size(-1) == 0):
+        raise RuntimeError(f"{name}(): expected input (N, C) or (C) with one class or more, got {tuple(input.shape)}")
+
+
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over classes j other than the target of max(0, margin - input[target] + input[j])^p; `p` is 1 or 2."""
     number = reduction_of(reduction, size_average, reduce)
     if p not in (1, 2):
-        raise ValueError("only p == 1 and p == 2 supported")
+        raise ValueError(f"multi_margin_loss(): expected p to be 1 or 2, got {p}")
     if weight is not None and weight.dim() != 1:
-        raise ValueError("weight must be one-dimensional")
+        raise ValueError(f"multi_margin_loss(): expected weight with 1 dimension, got {weight.dim()}")
     if input.dim() == 0:
         input = input.reshape((1,))
-    if input.dim() > 2 or input.size(-1) == 0:
-        raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {input.shape}"
-        )
+    _check_classes("multi_margin_loss", input)
     rows, targets = (input, target) if input.dim() == 2 else (input.unsqueeze(0), target.reshape(1))
     if targets.dim() != 1 or targets.numel() != rows.size(0):
-        raise RuntimeError(f"inconsistent target size, expected {rows.size(0)} but got {target.shape}")
+        raise RuntimeError(
+            f"multi_margin_loss(): expected target of {rows.size(0)} classes, one a sample, got {tuple(target.shape)}"
+        )
     if weight is not None and weight.numel() != rows.size(1):
-        raise RuntimeError(f"inconsistent weight size, expected {rows.size(1)} but got {weight.shape}")
+        raise RuntimeError(
+            f"multi_margin_loss(): expected weight of {rows.size(1)} classes, got {tuple(weight.shape)}"
+        )
     index = targets.unsqueeze(1)
     loss = ops.clamp_min(margin - rows.gather(1, index) + rows, 0)
     if p == 2:
@@ -240,12 +238,9 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     Shapes: (N, C) or (C), both; `target` has the classes of a sample, ended by -1.
     """
     number = reduction_of(reduction, size_average, reduce)
-    if input.dim() > 2 or (input.dim() > 0 and input.size(-1) == 0):
-        raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {input.shape}"
-        )
+    _check_classes("multilabel_margin_loss", input)
     if target.shape != input.shape and not (input.dim() <= 1 and target.numel() == input.numel()):
-        raise RuntimeError(f"inconsistent target size: {target.shape} for input of size: {input.shape}")
+        raise RuntimeError(_sizes_differ("multilabel_margin_loss", input, target))
     rows, targets = (x if x.dim() == 2 else x.reshape((1, -1)) for x in (input, target))
     n, classes = rows.shape
     counts = ops.cumprod((targets >= 0).to(targets.dtype), 1) != 0
@@ -280,6 +275,9 @@ def poisson_nll_loss(
     return reduced(loss, number)
 
 
+_NEGATIVE = "gaussian_nll_loss(): expected variances of at least 0 in var, got a negative one"
+
+
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """0.5 * (log(var) + (input - target)^2 / var), where var is at least `eps`; with `full` the constant is added.
 
@@ -289,17 +287,20 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     """
     if isinstance(var, float):
         if var < 0:
-            raise ValueError("var has negative entry/entries")
+            raise ValueError(_NEGATIVE)
         var = var * ops.ones_like(input)
     elif not _C._is_recording() and bool((var < 0).any()):
-        raise ValueError("var has negative entry/entries")
+        raise ValueError(_NEGATIVE)
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
         elif not (input.shape[:-1] == var.shape[:-1] and var.shape[-1] == 1) and not (
             input.dim() == var.dim() and all(v in (1, i) for v, i in zip(var.shape, input.shape))
         ):
-            raise ValueError("var is of incorrect size")
+            raise ValueError(
+                f"gaussian_nll_loss(): expected var of input's shape {tuple(input.shape)}, or with one number for each "
+                f"row, got {tuple(var.shape)}"
+            )
     number = reduction_of(reduction)
     # The gradient passes by the clamp.
     bounded = var.clone()
@@ -317,6 +318,16 @@ def _no_grad():
     return no_grad()
 
 
+def _check_triplet(name, margin, anchor, positive, negative):
+    if margin <= 0:
+        raise ValueError(f"{name}(): expected margin greater than 0, got {margin}")
+    if not anchor.dim() == positive.dim() == negative.dim():
+        raise RuntimeError(
+            f"{name}(): expected equally many dimensions in anchor, positive and negative, got {anchor.dim()}, "
+            f"{positive.dim()} and {negative.dim()}"
+        )
+
+
 def triplet_margin_loss(
     anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
 ):
@@ -324,13 +335,7 @@ def triplet_margin_loss(
     smaller of the two
     distances to the negative counts. ValueError for a margin of 0 or less."""
     number = reduction_of(reduction, size_average, reduce)
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    if not anchor.dim() == positive.dim() == negative.dim():
-        raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
-            f"anchor {anchor.dim()}D, positive {positive.dim()}D, and negative {negative.dim()}D inputs"
-        )
+    _check_triplet("triplet_margin_loss", margin, anchor, positive, negative)
     return _triplet(lambda x, y: pairwise_distance(x, y, p, eps), anchor, positive, negative, margin, swap, number)
 
 
@@ -339,13 +344,7 @@ def triplet_margin_with_distance_loss(
 ):
     """triplet_margin_loss with a function of two tensors for the distance."""
     number = reduction_of(reduction)
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    if not anchor.dim() == positive.dim() == negative.dim():
-        raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
-            f"anchor {anchor.dim()}D, positive {positive.dim()}D, and negative {negative.dim()}D inputs"
-        )
+    _check_triplet("triplet_margin_with_distance_loss", margin, anchor, positive, negative)
     return _triplet(distance_function or pairwise_distance, anchor, positive, negative, margin, swap, number)
 
 

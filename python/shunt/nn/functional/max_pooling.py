@@ -1,6 +1,6 @@
 """Pooling by the largest elements of windows, and its inverse."""
 
-from shunt.nn.functional._common import checked_pool, numbers, ops
+from shunt.nn.functional._common import check_padding, checked_pool, numbers, ops
 
 
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -33,14 +33,13 @@ def _windows(input, kernel_size, stride, padding, dilation, ceil_mode):
     pads, dilations = numbers(padding, 2, "padding"), numbers(dilation, 2, "dilation")
     sizes, sides = [], []
     for n, k, s, p, d in zip(input.shape[-2:], kernel, step, pads, dilations):
-        if p > k // 2 or p < 0:
-            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k}")
+        check_padding("max_pool2d", p, k)
         reach = d * (k - 1) + 1
         count = (n + 2 * p - reach + (s - 1 if ceil_mode else 0)) // s + 1
         # No window begins in the padding behind the end.
         count -= ceil_mode and (count - 1) * s >= n + p
         if count < 1:
-            raise RuntimeError(f"max_pool2d(): output size {count} is too small, for input of {list(input.shape)}")
+            raise RuntimeError(f"max_pool2d(): expected input with room for a window, got {list(input.shape)}")
         sizes.append(count)
         sides.append((p, (count - 1) * s + reach - n - p))
     x = constant_pad_nd(input, (*sides[1], *sides[0]), iinfo(input.dtype).min).contiguous()
@@ -105,10 +104,7 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     step = kernel if stride is None or stride == () else numbers(stride, 3, "stride")
     pads, dilations = numbers(padding, 3, "padding"), numbers(dilation, 3, "dilation")
     if 0 in input.shape[-4:]:
-        raise RuntimeError(
-            "max_pool3d(): Expected input's non-batch dimensions to have positive length, but input has a shape of "
-            f"{list(input.shape)}"
-        )
+        raise RuntimeError(f"max_pool3d(): expected input with no size of 0 but the batch's, got {list(input.shape)}")
     lead, (d, h, w) = input.shape[:-3], input.shape[-3:]
     planes, within = max_pool2d(
         input.reshape((-1, d, h, w)), kernel[1:], step[1:], pads[1:], dilations[1:], ceil_mode, True
@@ -139,8 +135,7 @@ def _unpooled(dims, name, input, indices, kernel_size, stride, padding, output_s
     checked_pool(input, dims, name)
     if indices.shape != input.shape:
         raise RuntimeError(
-            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices "
-            f"tensor with shape: {list(indices.shape)}"
+            f"{name}(): expected indices of shape {list(input.shape)}, as input is, got {list(indices.shape)}"
         )
     kernel = numbers(kernel_size, dims, "kernel_size")
     step = kernel if stride is None else numbers(stride, dims, "stride")
@@ -149,14 +144,12 @@ def _unpooled(dims, name, input, indices, kernel_size, stride, padding, output_s
     if output_size is not None:
         wanted = list(output_size)[-dims:]
         if len(output_size) not in (dims, input.dim()):
-            raise ValueError(
-                f"output_size should be a sequence containing {dims} or {dims + 2} elements, but it has a length of "
-                f"'{len(output_size)}'"
-            )
+            raise ValueError(f"{name}(): expected output_size with {dims} or {dims + 2} sizes, got {len(output_size)}")
         for d, (n, least, s) in enumerate(zip(wanted, sizes, step)):
             if not least - s < n < least + s:
                 raise ValueError(
-                    f'invalid output_size "{wanted}" (dim {d} must be between {least - s} and {least + s})'
+                    f"{name}(): expected output_size from {least - s + 1} to {least + s - 1} in dimension {d}, got "
+                    f"{wanted}"
                 )
         sizes = wanted
     lead, total = input.shape[:-dims], 1

@@ -23,7 +23,9 @@ def _addend(mask, dtype, name):
     if mask is None or mask.is_floating_point():
         return mask
     if mask.dtype is not _C.bool:
-        raise AssertionError(f"only bool and floating types of {name} are supported")
+        raise AssertionError(
+            f"multi_head_attention_forward(): expected {name} of bools or floating-point numbers, got {mask.dtype}"
+        )
     return ops.zeros_like(mask, dtype=dtype).masked_fill(mask, -math.inf)
 
 
@@ -42,30 +44,31 @@ def _extended(k, v, bias_k, bias_v, add_zero_attn, masks):
 
 def _check(query, key, value, key_padding_mask, attn_mask, num_heads):
     if query.dim() not in (2, 3):
-        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D tensor")
+        raise AssertionError(
+            f"multi_head_attention_forward(): expected query with 2 dimensions, or 3 for a batch, got {query.dim()}"
+        )
     kind = "batched (3-D)" if query.dim() == 3 else "unbatched (2-D)"
     if not key.dim() == value.dim() == query.dim():
         raise AssertionError(
-            f"For {kind} `query`, expected `key` and `value` to be {query.dim()}-D but found {key.dim()}-D and "
-            f"{value.dim()}-D tensors respectively"
+            f"multi_head_attention_forward(): expected key and value with {query.dim()} dimensions, as the {kind} "
+            f"query has, got {key.dim()} and {value.dim()}"
         )
     if key_padding_mask is not None and key_padding_mask.dim() != query.dim() - 1:
         raise AssertionError(
-            f"For {kind} `query`, expected `key_padding_mask` to be `None` or {query.dim() - 1}-D but found "
-            f"{key_padding_mask.dim()}-D tensor instead"
+            f"multi_head_attention_forward(): expected key_padding_mask with {query.dim() - 1} dimensions for the "
+            f"{kind} query, got {key_padding_mask.dim()}"
         )
     if attn_mask is None:
         return
     if attn_mask.dim() not in (2, 3):
         raise AssertionError(
-            f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D tensor "
-            "instead"
+            f"multi_head_attention_forward(): expected attn_mask with 2 or 3 dimensions, got {attn_mask.dim()}"
         )
     lead = () if attn_mask.dim() == 2 else (num_heads * (query.size(1) if query.dim() == 3 else 1),)
     wanted = (*lead, query.size(0), key.size(0))
     if tuple(attn_mask.shape) != wanted:
         raise RuntimeError(
-            f"The shape of the {attn_mask.dim()}D attn_mask is {tuple(attn_mask.shape)}, but should be {wanted}."
+            f"multi_head_attention_forward(): expected attn_mask of shape {wanted}, got {tuple(attn_mask.shape)}"
         )
 
 
@@ -98,13 +101,13 @@ def multi_head_attention_forward(
 ):
     """Attention of num_heads parts of the last dimension. Query (L, N, E), key and value (S, N, *), or without N.
 
-    Returns the output (L, N, E) and, with need_weights, the weights (N, L, S), or (N, num_heads, L, S) where they
-    aren't
-    averaged; else None.
+    Returns the output (L, N, E) and, with need_weights, the weights: (N, L, S), the mean of the parts', or without
+    average_attn_weights (N, num_heads, L, S); else None.
 
     Args:
-        in_proj_weight, in_proj_bias: (3 * E, E) and (3 * E): the projections of query, key and value, one after the
-            other; with use_separate_proj_weight the weights are the three others.
+        in_proj_weight: (3 * E, E): the projections of query, key and value, one after the other.
+        in_proj_bias: (3 * E): what is added to them.
+        use_separate_proj_weight: whether the three other weights count in the place of in_proj_weight.
         bias_k, bias_v: a learnt key and value, (1, 1, E), or None.
         add_zero_attn: whether a key and a value of zeros are added.
         key_padding_mask: (N, S), of bools: True for keys that don't count; or numbers that are added to scores.
@@ -114,11 +117,18 @@ def multi_head_attention_forward(
     """
     _check(query, key, value, key_padding_mask, attn_mask, num_heads)
     if query.size(-1) != embed_dim_to_check:
-        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {query.size(-1)}")
+        raise AssertionError(
+            f"multi_head_attention_forward(): expected query with {embed_dim_to_check} features, got {query.size(-1)}"
+        )
     if embed_dim_to_check % num_heads:
-        raise AssertionError(f"embed_dim {embed_dim_to_check} not divisible by num_heads {num_heads}")
+        raise AssertionError(
+            f"multi_head_attention_forward(): expected num_heads to divide the {embed_dim_to_check} features, got "
+            f"{num_heads}"
+        )
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        raise RuntimeError(
+            "multi_head_attention_forward(): is_causal=True is a hint about attn_mask, expected one, got None"
+        )
     batched = query.dim() == 3
     weights = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else (in_proj_weight,)
     q, k, v = _projected(query, key, value, weights, in_proj_bias)
@@ -128,7 +138,8 @@ def multi_head_attention_forward(
     length, batch, width = q.shape
     if key_padding_mask is not None and tuple(key_padding_mask.shape) != (batch, k.size(0)):
         raise AssertionError(
-            f"expecting key_padding_mask shape of {(batch, k.size(0))}, but got {key_padding_mask.shape}"
+            f"multi_head_attention_forward(): expected key_padding_mask of shape {(batch, k.size(0))}, got "
+            f"{tuple(key_padding_mask.shape)}"
         )
     attn_mask, padding = (
         _addend(attn_mask, q.dtype, "attn_mask"),

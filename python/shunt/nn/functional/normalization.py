@@ -3,12 +3,14 @@
 from shunt.nn.functional._common import ops
 
 
-def _check_more_than_one(shape):
+def _check_more_than_one(name, shape):
     count = shape[0]
     for n in shape[2:]:
         count *= n
     if count == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {shape}")
+        raise ValueError(
+            f"{name}(): expected more than one value to take the mean of, in training, got shape {tuple(shape)}"
+        )
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
@@ -20,7 +22,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     a channel in training.
     """
     if training:
-        _check_more_than_one(input.shape)
+        _check_more_than_one("batch_norm", input.shape)
     return ops.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
 
 
@@ -33,9 +35,12 @@ def instance_norm(
         for n in input.shape[2:]:
             size *= n
         if size == 1:
-            raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+            raise ValueError(
+                "instance_norm(): expected images of more than one element, in training, got input of shape "
+                f"{tuple(input.shape)}"
+            )
     if use_input_stats is False and (running_mean is None or running_var is None):
-        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+        raise RuntimeError("instance_norm(): expected running_mean and running_var for use_input_stats=False, got None")
     n, channels = input.shape[:2]
     repeated = [None if t is None else t.repeat((n,)) for t in (weight, bias, running_mean, running_var)]
     folded = input.contiguous().reshape((1, n * channels, *input.shape[2:]))
@@ -67,10 +72,10 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     Raises RuntimeError where the channels can't be divided into so many groups, ValueError for groups of one element.
     """
     if input.dim() < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
+        raise RuntimeError(f"group_norm(): expected input with 2 dimensions or more, got {input.dim()}")
     n, channels = input.shape[:2]
     elements = n * channels // max(num_groups, 1)
-    _check_more_than_one((elements, num_groups, *input.shape[2:]))
+    _check_more_than_one("group_norm", (elements, num_groups, *input.shape[2:]))
     return ops.group_norm(input, num_groups, weight, bias, eps)
 
 
@@ -78,7 +83,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """x / (k + alpha * mean)^beta, where the mean is that of the squares of `size` channels around each."""
     dim = input.dim()
     if dim < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality input (got {dim} dimensions)")
+        raise ValueError(f"local_response_norm(): expected input with 3 dimensions or more, got {dim}")
     if input.numel() == 0:
         return input
     from shunt.nn.functional.padding import pad

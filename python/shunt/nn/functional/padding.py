@@ -7,12 +7,12 @@ def constant_pad_nd(input, pad, value=0):
     """Elements of `value` around the input: `pad` has how many before and after it, the last dimension first; fewer
     than none cut."""
     if len(pad) % 2:
-        raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
+        raise RuntimeError(
+            f"constant_pad_nd(): expected an even count of numbers in pad, two for a dimension, got {len(pad)}"
+        )
     if len(pad) // 2 > input.dim():
         raise RuntimeError(
-            f"Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
-            f"{len(pad)} "
-            f"while the input has {input.dim()} dimensions."
+            f"constant_pad_nd(): expected at most {2 * input.dim()} numbers in pad, two for a dimension, got {len(pad)}"
         )
     sizes, inner, places = list(input.shape), input, [slice(None)] * input.dim()
     for k in range(len(pad) // 2):
@@ -21,9 +21,8 @@ def constant_pad_nd(input, pad, value=0):
         sizes[d] += before + after
         if sizes[d] < 0:
             raise RuntimeError(
-                f"The input size {input.size(d)}, plus negative padding {before} and {after} resulted in a negative "
-                f"output "
-                f"size, which is invalid. Check dimension {d} of your input."
+                f"constant_pad_nd(): expected pad to cut at most the {input.size(d)} elements of dimension {d}, got "
+                f"({before}, {after})"
             )
         if before < 0:
             inner = inner.narrow(d, -before, inner.size(d) + before)
@@ -63,18 +62,19 @@ def pad(input, pad, mode="constant", value=None):
 
     pad = tuple(pad)
     if len(pad) % 2:
-        raise RuntimeError("Padding length must be divisible by 2")
+        raise RuntimeError(f"pad(): expected an even count of numbers in pad, two for a dimension, got {len(pad)}")
     if len(pad) // 2 > input.dim():
         raise RuntimeError(
-            f"Padding length should be less than or equal to two times the input dimension but got padding length "
-            f"{len(pad)} and input of dimension {input.dim()}"
+            f"pad(): expected at most {2 * input.dim()} numbers in pad, two for a dimension, got {len(pad)}"
         )
     if mode == "constant":
         return constant_pad_nd(input, pad, 0 if value is None else value)
     if value is not None and value != 0:
-        raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+        raise ValueError(f"pad(): mode={mode!r} expects no value, got {value}")
     if mode not in ("reflect", "replicate", "circular"):
-        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+        raise NotImplementedError(
+            f"pad(): expected mode to be 'constant', 'reflect', 'replicate' or 'circular', got {mode!r}"
+        )
     dims = len(pad) // 2
     if input.dim() not in (dims + 1, dims + 2) or dims > 3 or (mode == "circular" and input.dim() < dims + 1):
         raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
@@ -85,18 +85,17 @@ def pad(input, pad, mode="constant", value=None):
         before, after = pad[2 * k], pad[2 * k + 1]
         size = input.size(d)
         if size == 0:
-            raise RuntimeError(
-                f"Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with possibly 0 batch size and other "
-                f"non-zero "
-                f"dimensions for input, but got: {list(input.shape)}"
-            )
+            raise RuntimeError(f"pad(): expected input with no size of 0 but the batch's, got {list(input.shape)}")
         if mode == "reflect" and (before >= size or after >= size):
             raise RuntimeError(
-                "Padding size should be less than the corresponding input dimension, but got: padding "
-                f"({before}, {after}) at dimension {d} of input {list(input.shape)}"
+                f"pad(): mode='reflect' expects less padding than the {size} elements of dimension {d}, got ({before}, "
+                f"{after})"
             )
         if mode == "circular" and (before > size or after > size):
-            raise RuntimeError("Padding value causes wrapping around more than once.")
+            raise RuntimeError(
+                f"pad(): mode='circular' expects at most as much padding as the {size} elements of dimension {d}, got "
+                f"({before}, {after})"
+            )
         if size + before + after < 0 or not any(left):
             raise RuntimeError(
                 f"input (size {size}) is too small: padding ({before}, {after}) leaves nothing of dimension {d}"

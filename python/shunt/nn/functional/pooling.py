@@ -1,6 +1,6 @@
 """Pooling by the means of windows, or their norms."""
 
-from shunt.nn.functional._common import checked_pool, into, numbers, ops
+from shunt.nn.functional._common import check_padding, checked_pool, into, numbers, ops
 
 
 def avg_pool2d(
@@ -67,10 +67,9 @@ def avg_pool3d(
     step = kernel if stride is None or stride == () else numbers(stride, 3, "stride")
     pads = numbers(padding, 3, "padding")
     for k, p in zip(kernel, pads):
-        if p > k // 2:
-            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k}")
+        check_padding("avg_pool3d", p, k)
     if divisor_override == 0:
-        raise RuntimeError("divisor must be not zero")
+        raise RuntimeError("avg_pool3d(): expected divisor_override other than 0")
 
     def sums(x):
         """The sum of each window, over the last three dimensions."""

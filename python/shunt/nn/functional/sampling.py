@@ -96,27 +96,24 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         align_corners: whether -1 and 1 are the centres of the outermost elements, rather than their edges.
     """
     if mode not in ("bilinear", "nearest", "bicubic"):
-        raise ValueError(
-            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
-        )
+        raise ValueError(f"grid_sample(): mode is one of 'bilinear', 'nearest' and 'bicubic', got {mode!r}")
     if padding_mode not in _PADDINGS:
         raise ValueError(
-            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
-            f"'{padding_mode}'"
+            f"grid_sample(): padding_mode is one of 'zeros', 'border' and 'reflection', got {padding_mode!r}"
         )
     dims = input.dim() - 2
     if dims not in (2, 3) or grid.dim() != input.dim():
         raise RuntimeError(
-            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes "
-            f"{list(input.shape)} and grid with sizes {list(grid.shape)}"
+            "grid_sample(): expected input and grid both with 4 or both with 5 dimensions, got shapes "
+            f"{list(input.shape)} and {list(grid.shape)}"
         )
     if input.size(0) != grid.size(0) or grid.size(-1) != dims:
         raise RuntimeError(
-            f"grid_sampler(): expected grid to have size {dims} in last dimension and the input's batch, but got "
-            f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+            f"grid_sample(): expected grid of {input.size(0)} batches and {dims} coordinates, got shapes "
+            f"{list(input.shape)} of input and {list(grid.shape)} of grid"
         )
     if mode == "bicubic" and dims != 2:
-        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+        raise RuntimeError(f"grid_sample(): mode='bicubic' expects input with 4 dimensions, got {input.dim()}")
     align_corners = bool(align_corners)
     # The last dimension's place comes first in the grid.
     places = [_coordinate(grid[..., dims - 1 - d], size, align_corners) for d, size in enumerate(input.shape[2:])]
@@ -131,19 +128,16 @@ def affine_grid(theta, size, align_corners=None):
     (N, H, W, 2); or (N, 3, 4), (N, C, D, H, W) to (N, D, H, W, 3)."""
     dims = len(size) - 2
     if dims not in (2, 3):
-        raise NotImplementedError(
-            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
-            f"{tuple(size)}"
-        )
+        raise NotImplementedError(f"affine_grid(): expected size with 4 numbers, or 5 for volumes, got {tuple(size)}")
     if not theta.is_floating_point():
-        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+        raise ValueError(f"affine_grid(): expected theta of a floating-point dtype, got {theta.dtype}")
     if theta.dim() != 3 or tuple(theta.shape[1:]) != (dims, dims + 1):
         raise ValueError(
-            f"Expected a batch of {dims}D affine matrices of shape Nx{dims}x{dims + 1} for size {tuple(size)}. Got "
-            f"{tuple(theta.shape)}."
+            f"affine_grid(): expected theta of shape (N, {dims}, {dims + 1}) for size {tuple(size)}, got "
+            f"{tuple(theta.shape)}"
         )
     if min(size) <= 0:
-        raise ValueError(f"Expected non-zero, positive output size. Got {tuple(size)}")
+        raise ValueError(f"affine_grid(): expected sizes greater than 0, got {tuple(size)}")
     sizes = list(size)[2:]
     axes = []
     for d in reversed(range(dims)):

@@ -58,8 +58,10 @@ def _run_forward_pre(module, args, kwargs):
             result = hook.function(module, args, kwargs)
             if result is not None:
                 if not (isinstance(result, tuple) and len(result) == 2):
-                    raise RuntimeError("forward pre-hook must return None or a tuple of (new_args, new_kwargs), but "
-                                       f"got {result}.")
+                    raise RuntimeError(
+                        f"{type(module).__name__}: expected a forward pre-hook to return None or its arguments as a "
+                        f"pair (args, kwargs), got {result}"
+                    )
                 args, kwargs = result
         else:
             result = hook.function(module, args)

@@ -31,11 +31,15 @@ class StateMixin:
 
     def get_extra_state(self):
         """State that is no tensor, for state_dict: defined by classes that have any, with set_extra_state."""
-        raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called.")
+        raise RuntimeError(
+            f"{type(self).__name__}.get_extra_state(): expected a class with state that is no tensor to define it"
+        )
 
     def set_extra_state(self, state):
         """Takes what get_extra_state() gave."""
-        raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
+        raise RuntimeError(
+            f"{type(self).__name__}.set_extra_state(): expected a class with state that is no tensor to define it"
+        )
 
     def _has_extra_state(self):
         return type(self).get_extra_state is not StateMixin.get_extra_state
@@ -137,13 +141,13 @@ class StateMixin:
     def _load_one(self, name, value, given, key, assign, error_msgs):
         from shunt.autograd import no_grad
         if not isinstance(given, Tensor):
-            error_msgs.append(f'While copying the parameter named "{key}", expected shunt.Tensor or Tensor-like object '
-                              'from '
-                              f"checkpoint but received {type(given)}")
+            error_msgs.append(f"{key}: expected a Tensor, got {type(given).__name__}")
             return
         if given.shape != value.shape and not (given.dim() == 1 and given.numel() == 1 and value.dim() == 0):
-            error_msgs.append(f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, "
-                              f"the shape in current model is {value.shape}.")
+            error_msgs.append(
+                f"size mismatch for {key}: expected shape {tuple(value.shape)}, as the module has, got "
+                f"{tuple(given.shape)}"
+            )
             return
         try:
             with no_grad():
@@ -155,9 +159,10 @@ class StateMixin:
                 else:
                     value.copy_(given.reshape(value.shape))
         except Exception as error:
-            error_msgs.append(f'While copying the parameter named "{key}", whose dimensions in the model are '
-                              f'{value.shape} and whose '
-                              f"dimensions in the checkpoint are {given.shape}, an exception occurred : {error.args}.")
+            error_msgs.append(
+                f"{key}: copying shape {tuple(given.shape)} to {tuple(value.shape)} raised {type(error).__name__}: "
+                f"{error}"
+            )
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
         """Copies the values of a state_dict into the module's tensors.
@@ -168,7 +173,7 @@ class StateMixin:
         Returns the missing and the unexpected keys.
         """
         if not hasattr(state_dict, "keys"):
-            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+            raise TypeError(f"load_state_dict(): expected a dict, got {type(state_dict).__name__}")
         missing, unexpected, errors = [], [], []
         metadata = getattr(state_dict, "_metadata", None)
         state_dict = OrderedDict(state_dict)
@@ -184,15 +189,17 @@ class StateMixin:
             keys = _IncompatibleKeys(missing, unexpected)
             for hook in module.__dict__.get("_load_state_dict_post_hooks", {}).values():
                 if hook(module, keys) is not None:
-                    raise AssertionError("Hooks registered with ``register_load_state_dict_post_hook`` are not "
-                                         "expected to return new values, if incompatible_keys need to be modified, it "
-                                         "should be done inplace.")
+                    raise AssertionError(
+                        "load_state_dict(): expected a hook of register_load_state_dict_post_hook() to return None; it "
+                        "may change the keys that it gets"
+                    )
 
         load(self, "")
         if strict:
             for keys, which in ((missing, "Missing"), (unexpected, "Unexpected")):
                 if keys:
-                    errors.insert(0, f"{which} key(s) in state_dict: " + ", ".join(f'"{key}"' for key in keys) + ". ")
+                    errors.insert(0, f"{which} key(s) in state_dict: " + ", ".join(f'"{key}"' for key in keys))
         if errors:
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
+            found = "\n\t".join(errors)
+            raise RuntimeError(f"load_state_dict(): the state_dict doesn't fit {type(self).__name__}:\n\t{found}")
         return _IncompatibleKeys(missing, unexpected)

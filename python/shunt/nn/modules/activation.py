@@ -89,7 +89,7 @@ class Softmax2d(Module):
 
     def forward(self, input):
         if input.dim() not in (3, 4):
-            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
+            raise ValueError(f"Softmax2d: expected input with 3 or 4 dimensions, got {input.dim()}")
         return F.softmax(input, -3)
 
 

@@ -34,11 +34,12 @@ class MultiheadAttention(Module):
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
-                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
-                f"num_heads={num_heads} instead"
+                f"MultiheadAttention(): expected embed_dim and num_heads of at least 1, got {embed_dim} and {num_heads}"
             )
         if embed_dim % num_heads:
-            raise AssertionError("embed_dim must be divisible by num_heads")
+            raise AssertionError(
+                f"MultiheadAttention(): expected num_heads to divide embed_dim, {embed_dim}, got {num_heads}"
+            )
         self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
         self.kdim, self.vdim, self.head_dim = kdim or embed_dim, vdim or embed_dim, embed_dim // num_heads
         self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim

@@ -11,7 +11,7 @@ def _place(index, length):
     """The place of an index that may count from the end. IndexError where it is out of range."""
     index = operator.index(index)
     if not -length <= index < length:
-        raise IndexError(f"index {index} is out of range")
+        raise IndexError(f"expected an index from {-length} to {length - 1}, got {index}")
     return index % length
 
 
@@ -55,10 +55,10 @@ class _ListOfModules(Module):
     def insert(self, index, module):
         """Adds a module before the one at `index`."""
         if not isinstance(module, Module):
-            raise AssertionError(f"module should be of type: {Module}")
+            raise AssertionError(f"insert(): expected a Module, got {type(module).__name__}")
         length = len(self)
         if not -length <= index <= length:
-            raise IndexError(f"Index out of range: {index}")
+            raise IndexError(f"insert(): expected an index from {-length} to {length}, got {index}")
         modules = self._list()
         modules.insert(index, module)
         self._set_all(modules)
@@ -94,7 +94,7 @@ class Sequential(_ListOfModules):
 
     def __add__(self, other):
         if not isinstance(other, Sequential):
-            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+            raise ValueError(f"Sequential: expected a Sequential to add, got {type(other).__name__}")
         return Sequential(*self, *other)
 
     def __iadd__(self, other):
@@ -122,7 +122,7 @@ class ModuleList(_ListOfModules):
     def extend(self, modules):
         """Adds modules at the end."""
         if not isinstance(modules, Iterable):
-            raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
+            raise TypeError(f"ModuleList.extend(): expected an iterable of modules, got {type(modules).__name__}")
         return super().extend(modules)
 
     def __iadd__(self, modules):
@@ -181,8 +181,9 @@ class ModuleDict(Module):
     def update(self, modules):
         """Adds the modules of a mapping, or of pairs."""
         if not isinstance(modules, Iterable):
-            raise TypeError("ModuleDict.update should be called with an iterable of key/value pairs, but got "
-                            f"{type(modules).__name__}")
+            raise TypeError(
+                f"ModuleDict.update(): expected a mapping or pairs of name and module, got {type(modules).__name__}"
+            )
         for key, module in modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules:
             self[key] = module
 
@@ -252,8 +253,7 @@ class ParameterDict(Module):
     @staticmethod
     def _name(key):
         if not isinstance(key, str):
-            raise TypeError("Index given to ParameterDict cannot be used as a key as it is not a string (type is "
-                            f"'{type(key).__name__}').")
+            raise TypeError(f"ParameterDict: expected a key of type str, got {type(key).__name__}")
         return key
 
     def __len__(self):

@@ -194,7 +194,9 @@ class _ConvTranspose(_ConvNd):
         dtype=None,
     ):
         if padding_mode != "zeros":
-            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+            raise ValueError(
+                f"{type(self).__name__}(): expected padding_mode 'zeros', the only one here, got {padding_mode!r}"
+            )
         super().__init__(
             in_channels,
             out_channels,
@@ -220,8 +222,7 @@ class _ConvTranspose(_ConvNd):
             sizes = sizes[-n:]
         if len(sizes) != n:
             raise ValueError(
-                f"{type(self).__name__}: for {input.dim()}D input, output_size must have {n} or {input.dim()} elements "
-                f"(got {len(output_size)})"
+                f"{type(self).__name__}: expected output_size with {n} or {input.dim()} sizes, got {len(output_size)}"
             )
         result = []
         for d, size in enumerate(sizes):
@@ -233,8 +234,8 @@ class _ConvTranspose(_ConvNd):
             )
             if not least <= size < least + self.stride[d]:
                 raise ValueError(
-                    f"requested an output size of {sizes}, but valid sizes of dimension {d} range from {least} to "
-                    f"{least + self.stride[d] - 1} (for an input of {tuple(input.shape[-n:])})"
+                    f"{type(self).__name__}: expected output_size from {least} to {least + self.stride[d] - 1} in "
+                    f"dimension {d}, for input of {tuple(input.shape[-n:])}, got {sizes}"
                 )
             result.append(size - least)
         return tuple(result)
@@ -253,20 +254,20 @@ class _ConvTranspose(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """The gradient of Conv1d with respect to its input, as a layer. Input (N, in_channels, L), output (N,
+    """What the backward of Conv1d gives its input, as a layer. Input (N, in_channels, L), output (N,
     out_channels, L')."""
 
     _dims, _function = 1, "conv_transpose1d"
 
 
 class ConvTranspose2d(_ConvTranspose):
-    """The gradient of Conv2d with respect to its input, as a layer. Input (N, in_channels, H, W), output (N,
+    """What the backward of Conv2d gives its input, as a layer. Input (N, in_channels, H, W), output (N,
     out_channels, H', W')."""
 
     _dims, _function = 2, "conv_transpose2d"
 
 
 class ConvTranspose3d(_ConvTranspose):
-    """The gradient of Conv3d with respect to its input, as a layer. Input (N, in_channels, D, H, W)."""
+    """What the backward of Conv3d gives its input, as a layer. Input (N, in_channels, D, H, W)."""
 
     _dims, _function = 3, "conv_transpose3d"

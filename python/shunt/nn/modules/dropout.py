@@ -1,6 +1,7 @@
 """Dropout: elements or channels that are zeroed at random while training."""
 
 from shunt.nn import functional as F
+from shunt.nn.functional.dropout import check_probability
 from shunt.nn.modules.module import Module
 
 
@@ -9,8 +10,7 @@ class _Dropout(Module):
 
     def __init__(self, p=0.5, inplace=False):
         super().__init__()
-        if not 0 <= p <= 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        check_probability(type(self).__name__, p)
         self.p, self.inplace = p, inplace
 
     def forward(self, input):

@@ -8,6 +8,21 @@ from shunt.nn.modules.module import Module
 from shunt.nn.parameter import Parameter
 
 
+def _row(name, padding_idx, rows):
+    """padding_idx counted from the first row."""
+    if not -rows <= padding_idx < rows:
+        raise AssertionError(f"{name}(): expected padding_idx from {-rows} to {rows - 1}, got {padding_idx}")
+    return padding_idx % rows
+
+
+def _check_weight(name, weight, rows, columns):
+    if tuple(weight.shape) != (rows, columns):
+        raise AssertionError(
+            f"{name}(): expected _weight of shape ({rows}, {columns}), num_embeddings and embedding_dim, got "
+            f"{tuple(weight.shape)}"
+        )
+
+
 class Embedding(Module):
     """Rows of weight (num_embeddings, embedding_dim) by number: input (*) of ints, output (*, embedding_dim).
 
@@ -32,9 +47,7 @@ class Embedding(Module):
         super().__init__()
         check_sizes("Embedding", num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise AssertionError("Padding_idx must be within num_embeddings")
-            padding_idx %= num_embeddings
+            padding_idx = _row("Embedding", padding_idx, num_embeddings)
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
         self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = (
             max_norm,
@@ -48,8 +61,7 @@ class Embedding(Module):
             )
             self.reset_parameters()
         else:
-            if list(_weight.shape) != [num_embeddings, embedding_dim]:
-                raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+            _check_weight("Embedding", _weight, num_embeddings, embedding_dim)
             self.weight = Parameter(_weight, not _freeze)
 
     def reset_parameters(self):
@@ -108,9 +120,7 @@ class EmbeddingBag(Module):
         super().__init__()
         check_sizes("EmbeddingBag", num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise AssertionError("padding_idx must be within num_embeddings")
-            padding_idx %= num_embeddings
+            padding_idx = _row("EmbeddingBag", padding_idx, num_embeddings)
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
         self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = (
             max_norm,
@@ -123,8 +133,7 @@ class EmbeddingBag(Module):
             self.weight = Parameter(_operators.empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
             self.reset_parameters()
         else:
-            if list(_weight.shape) != [num_embeddings, embedding_dim]:
-                raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+            _check_weight("EmbeddingBag", _weight, num_embeddings, embedding_dim)
             self.weight = Parameter(_weight)
 
     reset_parameters = Embedding.reset_parameters

@@ -28,12 +28,12 @@ class _InstanceNorm(_NormBase):
         if x.size(1) != self.num_features:
             if self.affine:
                 raise ValueError(
-                    f"expected input's size at dim={int(batched)} to match num_features ({self.num_features}), "
-                    f"but got: {x.size(1)}."
+                    f"{type(self).__name__}: expected input with {self.num_features} channels in dimension "
+                    f"{int(batched)}, got {x.size(1)}"
                 )
             warnings.warn(
-                f"input's size at dim={int(batched)} does not match num_features. You can silence this warning by "
-                "not passing in num_features, which is not used because affine=False",
+                f"{type(self).__name__}: expected input with num_features={self.num_features} channels in dimension "
+                f"{int(batched)}, got {x.size(1)}; affine=False doesn't use num_features, so it may be left out",
                 stacklevel=3,
             )
         result = F.instance_norm(

@@ -27,7 +27,7 @@ class LazyModuleMixin:
 
     def initialize_parameters(self, *args, **kwargs):
         """Gives shapes to the parameters, from the arguments of forward."""
-        raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
+        raise NotImplementedError(f"{type(self).__name__} has no initialize_parameters(); a lazy module defines one")
 
     def has_uninitialized_params(self):
         """Whether there are parameters or buffers without a shape."""
@@ -36,7 +36,10 @@ class LazyModuleMixin:
     def _infer_parameters(self, module, args, kwargs):
         self.initialize_parameters(*args, **kwargs)
         if self.has_uninitialized_params():
-            raise RuntimeError(f"module {self._get_name()} has not been fully initialized")
+            raise RuntimeError(
+                f"{type(self).__name__}: expected initialize_parameters() to fill all parameters, got some without a "
+                "shape"
+            )
         self._initialize_hook.remove()
         self._load_hook.remove()
         del self._initialize_hook, self._load_hook
@@ -102,13 +105,14 @@ class _LazyConv(LazyModuleMixin):
         n = self._dims
         if input.dim() not in (n + 1, n + 2):
             raise RuntimeError(
-                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {type(self).__name__}, "
-                "but got input "
-                f"of size: {list(input.shape)}"
+                f"{type(self).__name__}: expected input with {n + 1} or, for a batch, {n + 2} dimensions, got "
+                f"{list(input.shape)}"
             )
         channels = input.shape[input.dim() - n - 1]
         if channels % self.groups != 0:
-            raise ValueError("in_channels must be divisible by groups")
+            raise ValueError(
+                f"{type(self).__name__}: expected groups that divide in_channels, {channels}, got {self.groups}"
+            )
         self.in_channels = channels
         if not self.has_uninitialized_params():
             return  # a state_dict gave the shapes

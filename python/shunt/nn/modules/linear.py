@@ -62,7 +62,7 @@ class Bilinear(Module):
         super().__init__()
         check_sizes("Bilinear", in1_features=in1_features, in2_features=in2_features, out_features=out_features)
         if in1_features <= 0:
-            raise ValueError(f"in1_features must be > 0, but got {in1_features}")
+            raise ValueError(f"Bilinear(): expected in1_features greater than 0, got {in1_features}")
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         options = {"device": device, "dtype": dtype}
         self.weight = Parameter(_operators.empty(out_features, in1_features, in2_features, **options))

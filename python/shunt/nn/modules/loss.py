@@ -59,7 +59,7 @@ class _OfThree(_Loss):
 class _Triplet(_Loss):
     def _check(self):
         if self.margin <= 0:
-            raise ValueError(f"{type(self).__name__}: expected margin to be greater than 0, got {self.margin} instead")
+            raise ValueError(f"{type(self).__name__}(): expected margin greater than 0, got {self.margin}")
 
     def forward(self, anchor, positive, negative):
         return self._call(anchor, positive, negative)
@@ -68,11 +68,9 @@ class _Triplet(_Loss):
 class _MultiMargin(_Loss):
     def _check(self):
         if self.p not in (1, 2):
-            raise ValueError("only p == 1 and p == 2 supported")
+            raise ValueError(f"MultiMarginLoss(): expected p to be 1 or 2, got {self.p}")
         if self.weight is not None and self.weight.dim() != 1:
-            raise ValueError(
-                f"MultiMarginLoss: expected weight to be None or 1D tensor, got {self.weight.dim()}D instead"
-            )
+            raise ValueError(f"MultiMarginLoss(): expected weight with 1 dimension, got {self.weight.dim()}")
 
 
 class _GaussianNLL(_Loss):

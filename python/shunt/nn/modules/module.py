@@ -41,7 +41,7 @@ class Module(StateMixin):
         _C._look_up_in_tables(cls)
 
     def forward(self, *args):
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+        raise NotImplementedError(f"{type(self).__name__} has no forward(); a class derived from Module defines one")
 
     def __call__(self, *args, **kwargs):
         # _hooks is None for nearly all modules.
@@ -59,7 +59,9 @@ class Module(StateMixin):
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             if "_modules" not in tables:
-                raise AttributeError("cannot assign module before Module.__init__() call")
+                raise AttributeError(
+                    f"{type(self).__name__}: call Module.__init__() before giving it the module {name!r}"
+                )
             self._forget(name, "_modules")
             tables["_modules"][name] = value
         elif isinstance(value, Tensor) and getattr(value, "_is_buffer", False):
@@ -68,21 +70,15 @@ class Module(StateMixin):
             self.register_buffer(name, value, getattr(value, "persistent", True))
         elif name in tables.get("_parameters", ()):
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{_type_name(value)}' as parameter '{name}' (shunt.nn.Parameter or None expected)"
-                )
+                raise self._refusal("parameter", name, "a Parameter", value)
             tables["_parameters"][name] = None
         elif name in tables.get("_modules", ()):
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{_type_name(value)}' as child module '{name}' (shunt.nn.Module or None expected)"
-                )
+                raise self._refusal("module", name, "a Module", value)
             tables["_modules"][name] = None
         elif name in tables.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(
-                    f"cannot assign '{_type_name(value)}' object to buffer '{name}' (shunt.Tensor or None required)"
-                )
+                raise self._refusal("buffer", name, "a Tensor", value)
             tables["_buffers"][name] = value
         else:
             object.__setattr__(self, name, value)
@@ -118,15 +114,19 @@ class Module(StateMixin):
                 self.__dict__[table].pop(name, None)
         self._non_persistent_buffers_set.discard(name)
 
+    def _refusal(self, kind, name, expected, value):
+        owner, given = type(self).__name__, _type_name(value)
+        return TypeError(f"{owner}: expected {expected} or None as the {kind} {name!r}, got {given}")
+
     def _check_name(self, name, kind, table):
         if "_parameters" not in self.__dict__:
-            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
+            raise AttributeError(f"{type(self).__name__}: call Module.__init__() before giving it the {kind} {name!r}")
         if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {_type_name(name)}")
+            raise TypeError(f"{type(self).__name__}: expected the name of a {kind} to be a str, got {_type_name(name)}")
         if "." in name:
-            raise KeyError(f'{kind} name can\'t contain ".", got: {name}')
+            raise KeyError(f"{type(self).__name__}: expected the name of a {kind} without a dot, got {name!r}")
         if name == "":
-            raise KeyError(f'{kind} name can\'t be empty string ""')
+            raise KeyError(f"{type(self).__name__}: expected the name of a {kind} with a letter or more, got ''")
         if hasattr(self, name) and name not in self.__dict__[table]:
             raise KeyError(f"attribute '{name}' already exists")
 
@@ -134,16 +134,11 @@ class Module(StateMixin):
         """Adds a parameter, or None, under a name."""
         self._check_name(name, "parameter", "_parameters")
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(
-                f"cannot assign '{_type_name(param)}' object to parameter '{name}' (shunt.nn.Parameter "
-                "or None required)"
-            )
+            raise self._refusal("parameter", name, "a Parameter", param)
         if param is not None and param.grad_fn is not None:
             raise ValueError(
-                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
-                "explicitly. "
-                "To express a parameter as a function of another Tensor, compute the value in the "
-                "forward() method."
+                f"{type(self).__name__}: expected a leaf as the parameter {name!r}, got one computed from other "
+                "tensors; compute it in forward()"
             )
         self._parameters[name] = param
 
@@ -151,16 +146,16 @@ class Module(StateMixin):
         """Adds a tensor that is state, but no parameter; `persistent`: part of the state_dict."""
         self._check_name(name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' (shunt.Tensor or None required)"
-            )
+            raise self._refusal("buffer", name, "a Tensor", tensor)
         self._buffers[name] = tensor
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name, module):
         """Adds a module, or None, under a name."""
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{_type_name(module)} is not a Module subclass")
+            raise TypeError(
+                f"{type(self).__name__}.add_module(): expected a Module or None as {name!r}, got {_type_name(module)}"
+            )
         self._check_name(name, "module", "_modules")
         self._modules[name] = module
 
@@ -174,7 +169,9 @@ class Module(StateMixin):
                 raise AttributeError(f"{type(module).__name__} has no attribute `{part}`")
             module = getattr(module, part)
             if not isinstance(module, Module):
-                raise AttributeError(f"`{part}` is not an nn.Module")
+                raise AttributeError(
+                    f"{type(self).__name__}: expected {part!r} to be a Module, got {_type_name(module)}"
+                )
         return module
 
     def set_submodule(self, target, module, strict=False):
@@ -280,7 +277,7 @@ class Module(StateMixin):
     def train(self, mode=True):
         """Sets `training` here and below: dropout and batch norm act by it."""
         if not isinstance(mode, bool):
-            raise ValueError("training mode is expected to be boolean")
+            raise ValueError(f"{type(self).__name__}.train(): expected mode to be a bool, got {type(mode).__name__}")
         object.__setattr__(self, "training", mode)
         for module in self.children():
             module.train(mode)
@@ -357,7 +354,7 @@ class Module(StateMixin):
             elif isinstance(argument, (str, int, device_type)) and not isinstance(argument, bool):
                 device = argument
         if dtype is not None and not dtype.is_floating_point:
-            raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
+            raise TypeError(f"{type(self).__name__}.to(): expected a floating-point dtype, got {dtype}")
 
         def convert(tensor):
             wanted = dtype if dtype is not None and tensor.is_floating_point() else tensor.dtype

@@ -15,7 +15,9 @@ class GroupNorm(Module):
         super().__init__()
         check_sizes("GroupNorm", num_groups=num_groups, num_channels=num_channels)
         if num_channels % num_groups != 0:
-            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+            raise ValueError(
+                f"GroupNorm(): expected num_groups to divide num_channels, {num_channels}, got {num_groups}"
+            )
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         register_affine(self, (num_channels,), affine, affine and bias, {"device": device, "dtype": dtype})
         self.reset_parameters()

@@ -52,7 +52,9 @@ class _CircularPad(_Pad):
     def _check(self, input):
         low = self._dims + 1
         if input.dim() not in (low, low + 1):
-            raise ValueError(f"expected {low}D or {low + 1}D input (got {input.dim()}D input)")
+            raise ValueError(
+                f"{type(self).__name__}: expected input with {low} or {low + 1} dimensions, got {input.dim()}"
+            )
 
 
 _OVER = {

@@ -125,9 +125,14 @@ class _FractionalMaxPool(Module):
         self.output_size = None if output_size is None else _spread(output_size, self._dims)
         self.output_ratio = None if output_ratio is None else _spread(output_ratio, self._dims)
         if (output_size is None) == (output_ratio is None):
-            raise ValueError(f"{type(self).__name__} requires specifying either an output size, or a pooling ratio")
+            raise ValueError(
+                f"{type(self).__name__}(): expected either output_size or output_ratio, got "
+                f"{'neither' if output_size is None else 'both'}"
+            )
         if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
-            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+            raise ValueError(
+                f"{type(self).__name__}(): expected output_ratio between 0 and 1, both excluded, got {output_ratio}"
+            )
 
     def forward(self, input):
         pool = F.fractional_max_pool2d if self._dims == 2 else F.fractional_max_pool3d

@@ -117,15 +117,20 @@ class RNNBase(Module):
         super().__init__()
         check_sizes(type(self).__name__, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         if proj_size and mode != "LSTM":
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+            raise ValueError(
+                f"{type(self).__name__}(): expected proj_size=0, as only an LSTM projects its states, got {proj_size}"
+            )
         if proj_size < 0 or proj_size >= hidden_size > 0:
-            raise ValueError("proj_size must be 0, to turn projections off, or a positive integer below hidden_size")
+            raise ValueError(
+                f"{type(self).__name__}(): expected proj_size of at least 0 and below hidden_size, {hidden_size}, got "
+                f"{proj_size}"
+            )
         for name, value in (("hidden_size", hidden_size), ("num_layers", num_layers)):
             if value <= 0:
-                raise ValueError(f"{name} must be greater than zero")
+                raise ValueError(f"{type(self).__name__}(): expected {name} greater than 0, got {value}")
         if isinstance(dropout, bool) or not 0 <= dropout <= 1:
             raise ValueError(
-                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+                f"{type(self).__name__}(): expected dropout to be a probability from 0 to 1, got {dropout}"
             )
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, float(dropout), bidirectional
@@ -219,7 +224,7 @@ class RNNBase(Module):
     def _check_width(self, input):
         if input.shape[-1] != self.input_size:
             raise RuntimeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
+                f"{type(self).__name__}: expected input with {self.input_size} features, got {input.shape[-1]}"
             )
 
     def _forward_packed(self, packed, hx):
@@ -244,7 +249,7 @@ class RNNBase(Module):
         if not isinstance(input, Tensor):
             return self._forward_packed(input, hx)
         if input.dim() not in (2, 3):
-            raise ValueError(f"{self.mode}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+            raise ValueError(f"{type(self).__name__}: expected input with 2 or 3 dimensions, got {input.dim()}")
         self._check_width(input)
         batched = input.dim() == 3
         x = input if batched else input.unsqueeze(1)
@@ -283,7 +288,9 @@ class RNN(RNNBase):
 
     def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", *args, **kwargs):
         if f"RNN_{nonlinearity.upper()}" not in _STEPS:
-            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+            raise ValueError(
+                f"{type(self).__name__}(): expected nonlinearity to be 'tanh' or 'relu', got {nonlinearity!r}"
+            )
         super().__init__(f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, *args, **kwargs)
         self.nonlinearity = nonlinearity
 
@@ -327,9 +334,11 @@ class RNNCellBase(Module):
     def forward(self, input, hx=None):
         step, _, num_states = _STEPS[self.mode]
         if input.dim() not in (1, 2):
-            raise ValueError(f"{type(self).__name__}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+            raise ValueError(f"{type(self).__name__}: expected input with 1 or 2 dimensions, got {input.dim()}")
         if input.shape[-1] != self.input_size:
-            raise RuntimeError(f"input has inconsistent input_size: got {input.shape[-1]} expected {self.input_size}")
+            raise RuntimeError(
+                f"{type(self).__name__}: expected input with {self.input_size} features, got {input.shape[-1]}"
+            )
         if hx is None:
             zeros = _operators.zeros((*input.shape[:-1], self.hidden_size), dtype=input.dtype, device=input.device)
             hx = (zeros,) * num_states

@@ -17,7 +17,7 @@ def _activation_of(activation):
     if not isinstance(activation, str):
         return activation
     if activation not in ("relu", "gelu"):
-        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+        raise RuntimeError(f"expected activation to be 'relu', 'gelu' or a function, got {activation!r}")
     return getattr(F, activation)
 
 
@@ -256,9 +256,14 @@ class Transformer(Module):
         memory_is_causal=False,
     ):
         if src.dim() == 3 and src.size(0 if self.batch_first else 1) != tgt.size(0 if self.batch_first else 1):
-            raise RuntimeError("the batch number of src and tgt must be equal")
+            raise RuntimeError(
+                f"Transformer: expected src and tgt with batches of one size, got shapes {tuple(src.shape)} and "
+                f"{tuple(tgt.shape)}"
+            )
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
-            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
+            raise RuntimeError(
+                f"Transformer: expected src and tgt with {self.d_model} features, got {src.size(-1)} and {tgt.size(-1)}"
+            )
         memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
         return self.decoder(
             tgt,

@@ -51,8 +51,8 @@ def skip_init(module_cls, *args, **kwargs):
     from shunt.nn.modules.module import Module
 
     if not issubclass(module_cls, Module):
-        raise RuntimeError(f"Expected a Module; got {module_cls}")
+        raise RuntimeError(f"skip_init(): expected a class derived from Module, got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
-        raise RuntimeError("Module must support a 'device' arg to skip initialization")
+        raise RuntimeError(f"skip_init(): expected a class whose __init__ takes device, got {module_cls.__name__}")
     device = kwargs.pop("device", "cpu")
     return module_cls(*args, **{**kwargs, "device": "meta"}).to_empty(device=device)

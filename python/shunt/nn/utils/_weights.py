@@ -4,7 +4,7 @@ import warnings
 
 from shunt.autograd import no_grad
 from shunt.nn.parameter import Parameter
-from shunt.nn.utils.parametrizations import PowerIteration, default_dim, norm_except_dim
+from shunt.nn.utils.parametrizations import PowerIteration, check_iterations, default_dim, norm_except_dim
 
 
 def _hooks(module):
@@ -16,13 +16,13 @@ def _remove(module, kind, name):
         if isinstance(hook.function, kind) and hook.function.name == name:
             del _hooks(module)[key]
             return hook.function
-    raise ValueError(f"{kind.function} of '{name}' not found in {module}")
+    raise ValueError(f"remove_{kind.function}(): {type(module).__name__} has no {kind.function} of {name!r}")
 
 
 def _check_new(module, kind, name):
     for hook in _hooks(module).values():
         if isinstance(hook.function, kind) and hook.function.name == name:
-            raise RuntimeError(f"Cannot register two {kind.function} hooks on the same parameter {name}")
+            raise RuntimeError(f"{kind.function}(): {type(module).__name__} has one of {name!r} already")
 
 
 class _WeightNorm:
@@ -46,7 +46,7 @@ def weight_norm(module, name="weight", dim=0):
     nn.utils.parametrizations.weight_norm has taken its place.
     """
     warnings.warn(
-        "`shunt.nn.utils.weight_norm` is deprecated in favor of `shunt.nn.utils.parametrizations.weight_norm`.",
+        "nn.utils.weight_norm() is deprecated; call nn.utils.parametrizations.weight_norm()",
         FutureWarning,
         stacklevel=2,
     )
@@ -104,8 +104,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     with the
     buffers `weight_u` and `weight_v`; returns the module. nn.utils.parametrizations.spectral_norm has taken its
     place."""
-    if n_power_iterations <= 0:
-        raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
+    check_iterations(n_power_iterations)
     _check_new(module, _SpectralNorm, name)
     hook = _SpectralNorm(name, n_power_iterations, default_dim(module, dim), eps)
     weight = module._parameters[name]

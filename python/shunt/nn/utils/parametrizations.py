@@ -2,6 +2,7 @@
 columns."""
 
 from shunt import _operators as ops
+from shunt._composites._common import wrapped
 from shunt.autograd import no_grad
 from shunt.nn import _orthogonal
 from shunt.nn import functional as F
@@ -79,19 +80,26 @@ def default_dim(module, dim):
     return (1 if isinstance(module, _ConvTranspose) else 0) if dim is None else dim
 
 
+def check_iterations(count):
+    """ValueError for less than one iteration."""
+    if count <= 0:
+        raise ValueError(f"spectral_norm(): expected n_power_iterations of at least 1, got {count}")
+
+
+def _named(function, module, name):
+    tensor = getattr(module, name, None)
+    if tensor is None:
+        raise ValueError(f"{function}(): {type(module).__name__} has neither a parameter nor a buffer {name!r}")
+    return tensor
+
+
 class _SpectralNorm(Module):
     def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
         super().__init__()
-        if not -weight.dim() <= dim < weight.dim():
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [-{weight.dim()}, {weight.dim() - 1}] but got "
-                f"{dim})"
-            )
-        if n_power_iterations <= 0:
-            raise ValueError(
-                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
-            )
-        self.dim, self.eps = dim % weight.dim(), eps
+        if weight.dim() == 0:
+            raise IndexError("spectral_norm(): expected a weight with 1 dimension or more, got 0")
+        check_iterations(n_power_iterations)
+        self.dim, self.eps = wrapped(dim, weight.dim()), eps
         if weight.dim() > 1:
             self.n_power_iterations = n_power_iterations
             with no_grad():
@@ -119,9 +127,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     """Divides a weight by its largest singular value (Miyato and others 2018), which n_power_iterations a forward in
     training
     keep up to date; returns the module. dim: along which outputs are counted."""
-    weight = getattr(module, name, None)
-    if weight is None:
-        raise ValueError(f"Module '{type(module).__name__}' has no parameter or buffer with name '{name}'")
+    weight = _named("spectral_norm", module, name)
     parametrize.register_parametrization(
         module, name, _SpectralNorm(weight, n_power_iterations, default_dim(module, dim), eps)
     )
@@ -164,9 +170,7 @@ class _Orthogonal(Module):
 
     def right_inverse(self, q):
         if q.shape != self.shape:
-            raise ValueError(
-                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {q.shape}."
-            )
+            raise ValueError(f"orthogonal(): expected a weight of shape {tuple(self.shape)}, got {tuple(q.shape)}")
         rows, columns = q.shape[-2:]
         wide = rows < columns
         if wide:
@@ -174,8 +178,8 @@ class _Orthogonal(Module):
         if not hasattr(self, "base"):
             if self.orthogonal_map != "householder":
                 raise NotImplementedError(
-                    "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
-                    "use_trivialization=False."
+                    "orthogonal(): expected use_trivialization=True for a weight that is assigned, with the map "
+                    f"{self.orthogonal_map}, got False"
                 )
             vectors, tau = _orthogonal.reflections(q)
             signs = ops.sign(vectors.diagonal(0, -2, -1))
@@ -210,17 +214,13 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
         use_trivialization: whether the map is taken at the present weight, which so can be assigned to.
     ValueError for other maps and for weights of fewer than two dimensions.
     """
-    weight = getattr(module, name, None)
-    if weight is None:
-        raise ValueError(f"Module '{type(module).__name__}' has no parameter or buffer with name '{name}'")
+    weight = _named("orthogonal", module, name)
     if weight.dim() < 2:
-        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.dim()} dimensions.")
+        raise ValueError(f"orthogonal(): expected a weight with 2 dimensions or more, got {weight.dim()}")
     if orthogonal_map is None:
         orthogonal_map = "matrix_exp" if weight.size(-2) == weight.size(-1) else "householder"
     if orthogonal_map not in _MAPS:
-        raise ValueError(
-            f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}'
-        )
+        raise ValueError(f"orthogonal(): expected orthogonal_map to be one of {list(_MAPS)}, got {orthogonal_map!r}")
     parametrize.register_parametrization(
         module, name, _Orthogonal(weight, orthogonal_map, use_trivialization), unsafe=True
     )

@@ -31,6 +31,16 @@ def _register(module, name, tensor):
         module.register_buffer(name, tensor)
 
 
+def _check_unchanged(before, after, attributes):
+    """ValueError where a parametrization's result isn't a tensor, or differs in these attributes from its input."""
+    if not isinstance(after, Tensor):
+        raise ValueError(f"expected a parametrization to return a Tensor, got {type(after).__name__}")
+    for name in attributes:
+        old, new = getattr(before, name), getattr(after, name)
+        if new != old:
+            raise ValueError(f"expected a parametrization to keep the {name}, {old}, got {new}; unsafe=True allows it")
+
+
 class ParametrizationList(ModuleList):
     """The parametrizations of one tensor, applied in order, and what they are applied to: `original`, or `original0`,
     `original1`, ... where the first one's right_inverse gives several tensors."""
@@ -38,7 +48,7 @@ class ParametrizationList(ModuleList):
     def __init__(self, modules, original, unsafe=False):
         modules = list(modules)
         if not modules:
-            raise ValueError("ParametrizationList requires one or more modules.")
+            raise ValueError("ParametrizationList(): expected at least one module, got none")
         super().__init__(modules)
         self.unsafe = unsafe
         value = original
@@ -50,14 +60,12 @@ class ParametrizationList(ModuleList):
         self.is_tensor = isinstance(value, Tensor)
         if not self.is_tensor and not isinstance(value, (tuple, list)):
             raise ValueError(
-                "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
-                f"{type(value).__name__}"
+                f"right_inverse(): expected a Tensor or a tuple or list of them, got {type(value).__name__}"
             )
         if self.is_tensor:
             if not unsafe and value.dtype != original.dtype:
                 raise ValueError(
-                    "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
-                    f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {value.dtype}"
+                    f"right_inverse(): expected dtype {original.dtype}, the parameter's, got {value.dtype}"
                 )
             # Optimisers that have the parameter go on with it.
             with no_grad():
@@ -68,30 +76,13 @@ class ParametrizationList(ModuleList):
             self.ntensors = len(value)
             for i, part in enumerate(value):
                 if not isinstance(part, Tensor):
-                    raise ValueError(
-                        f"'right_inverse' must return a Tensor or a Sequence of tensors. Got element {i} of the "
-                        "sequence "
-                        f"with type {type(part).__name__}."
-                    )
+                    raise ValueError(f"right_inverse(): expected Tensors, got {type(part).__name__} at index {i}")
                 if isinstance(original, Parameter):
                     part = Parameter(part, original.requires_grad)
                 _register(self, f"original{i}", part)
         if not unsafe:
             found = self()
-            if not isinstance(found, Tensor):
-                raise ValueError(f"A parametrization must return a tensor. Got {type(found).__name__}.")
-            if found.dtype != original.dtype:
-                raise ValueError(
-                    "Registering a parametrization may not change the dtype of the tensor, unless `unsafe` flag is "
-                    "enabled.\n"
-                    f"unparametrized dtype: {original.dtype}\nparametrized dtype: {found.dtype}"
-                )
-            if found.shape != original.shape and self.is_tensor:
-                raise ValueError(
-                    "Registering a parametrization may not change the shape of the tensor, unless `unsafe` flag is "
-                    "enabled.\n"
-                    f"unparametrized shape: {original.shape}\nparametrized shape: {found.shape}"
-                )
+            _check_unchanged(original, found, ("dtype", "shape") if self.is_tensor else ("dtype",))
 
     def _originals(self):
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
@@ -102,16 +93,17 @@ class ParametrizationList(ModuleList):
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
-                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
+                    raise RuntimeError(
+                        f"{type(module).__name__} has no right_inverse(), which gives the original for a value"
+                    )
                 value = module.right_inverse(value)
             values = [value] if self.is_tensor else value
             for original, new in zip(self._originals(), values):
                 if not isinstance(new, Tensor):
-                    raise ValueError(f"`right_inverse` should return a tensor. Got {type(new).__name__}")
+                    raise ValueError(f"right_inverse(): expected a Tensor, got {type(new).__name__}")
                 if original.dtype != new.dtype:
                     raise ValueError(
-                        f"The tensor returned by `right_inverse` has dtype {new.dtype} while `original` has dtype "
-                        f"{original.dtype}"
+                        f"right_inverse(): expected dtype {original.dtype}, the original's, got {new.dtype}"
                     )
                 original.data = new.data
 
@@ -160,21 +152,14 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
         if not unsafe:
             before = getattr(module, tensor_name)
             found = parametrization(before)
-            if not isinstance(found, Tensor):
-                raise ValueError(f"A parametrization must return a tensor. Got {type(found).__name__}.")
-            for what in ("dtype", "shape"):
-                if getattr(found, what) != getattr(before, what):
-                    raise ValueError(
-                        f"Registering a parametrization may not change the {what} of the tensor, unless `unsafe` "
-                        "flag is "
-                        f"enabled: {getattr(before, what)} before, {getattr(found, what)} after"
-                    )
+            _check_unchanged(before, found, ("dtype", "shape"))
             if hasattr(parametrization, "right_inverse"):
                 with no_grad():
                     back = parametrization.right_inverse(before)
                 if not isinstance(back, Tensor) or back.shape != before.shape or back.dtype != before.dtype:
                     raise ValueError(
-                        "right_inverse must return a tensor of the same shape and dtype where it isn't the first"
+                        f"right_inverse(): expected a Tensor of shape {tuple(before.shape)} and dtype {before.dtype}, "
+                        f"got {back}"
                     )
         chain = module.parametrizations[tensor_name]
         if hasattr(parametrization, "right_inverse"):
@@ -192,9 +177,8 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
         tensor = module._buffers.get(tensor_name)
     if tensor is None:
         raise ValueError(
-            f"Module '{type(module).__name__}' does not have a parameter, a buffer, or a parametrized element with "
-            "name "
-            f"'{tensor_name}'"
+            "register_parametrization(): expected the name of a parameter, a buffer or what is parametrized in "
+            f"{type(module).__name__}, got {tensor_name!r}"
         )
     chain = ParametrizationList([parametrization], tensor, unsafe)
     delattr(module, tensor_name)
@@ -219,7 +203,10 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
     ValueError where it isn't parametrized, or has several originals that it should be left as.
     """
     if not is_parametrized(module, tensor_name):
-        raise ValueError(f"Module {type(module).__name__} does not have a parametrization on {tensor_name}")
+        raise ValueError(
+            f"remove_parametrizations(): expected {type(module).__name__} to have {tensor_name!r} parametrized, got "
+            "one that hasn't"
+        )
     chain = module.parametrizations[tensor_name]
     if chain.is_tensor:
         original = chain.original
@@ -232,8 +219,8 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
         original = Parameter(value, any(p.requires_grad for p in parts)) if isinstance(parts[0], Parameter) else value
     else:
         raise ValueError(
-            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
-            "sequence of tensors."
+            f"remove_parametrizations(): expected leave_parametrized=True for {tensor_name!r}, which has several "
+            "originals, got False"
         )
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]

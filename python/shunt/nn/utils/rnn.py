@@ -22,7 +22,7 @@ class PackedSequence(namedtuple("PackedSequence", ["data", "batch_sizes", "sorte
                 raise TypeError("PackedSequence(): expected data and batch_sizes")
             data, batch_sizes = data
         if batch_sizes.device.type != "cpu":
-            raise ValueError(f"batch_sizes should always be on CPU. Instead got device {batch_sizes.device}")
+            raise ValueError(f"PackedSequence(): expected batch_sizes on the CPU, got {batch_sizes.device}")
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
@@ -83,19 +83,19 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     lengths = _lengths(lengths)
     steps = input.transpose(0, 1) if batch_first else input
     if input.numel() == 0:
-        raise RuntimeError("Cannot pack empty tensors.")
+        raise RuntimeError(f"pack_padded_sequence(): expected input with elements, got shape {tuple(input.shape)}")
     if len(lengths) != steps.size(1):
         raise RuntimeError(
-            f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} (batch_size={steps.size(1)})"
+            f"pack_padded_sequence(): expected {steps.size(1)} lengths, one for each sequence, got {len(lengths)}"
         )
     if any(n <= 0 for n in lengths):
-        raise RuntimeError(f"Length of all samples has to be greater than 0, but found lengths {lengths}")
+        raise RuntimeError(f"pack_padded_sequence(): expected lengths of at least 1, got {lengths}")
     order = None
     if enforce_sorted:
         if any(a < b for a, b in zip(lengths, lengths[1:])):
             raise RuntimeError(
-                "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-                "`enforce_sorted=False` to have the sequences sorted."
+                f"pack_padded_sequence(): expected lengths from the longest to the shortest, got {lengths}; "
+                "enforce_sorted=False sorts"
             )
     else:
         places = sorted(range(len(lengths)), key=lambda i: -lengths[i])
@@ -120,8 +120,8 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     if total_length is not None:
         if total_length < steps:
             raise ValueError(
-                "Expected total_length to be at least the length of the longest sequence in input, but got "
-                f"total_length={total_length} and max sequence length being {steps}"
+                f"pad_packed_sequence(): expected total_length of at least {steps}, the longest sequence's, got "
+                f"{total_length}"
             )
         steps = total_length
     padded = sequence.data.new_full((steps, sizes[0], *sequence.data.shape[1:]), padding_value)
@@ -144,11 +144,9 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     if isinstance(sequences, Tensor):
         sequences = sequences.unbind(0)
     if not isinstance(sequences, (tuple, list)):
-        raise RuntimeError(
-            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
-        )
+        raise RuntimeError(f"pad_sequence(): expected a list or tuple of Tensors, got {type(sequences).__name__}")
     if not sequences:
-        raise RuntimeError("received an empty list of sequences")
+        raise RuntimeError("pad_sequence(): expected at least one sequence, got none")
     longest = max(s.size(0) for s in sequences)
     rest = sequences[0].shape[1:]
     padded = sequences[0].new_full(

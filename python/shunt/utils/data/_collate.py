@@ -45,11 +45,14 @@ def default_collate(batch):
         return type(first)(*(default_collate(values) for values in zip(*batch)))
     if isinstance(first, Sequence):
         if any(len(example) != len(first) for example in batch):
-            raise RuntimeError("each element in list of batch should be of equal size")
+            raise RuntimeError(
+                f"default_collate(): expected examples of one length, got {[len(example) for example in batch]}"
+            )
         items = [default_collate(values) for values in zip(*batch)]
         return items if isinstance(first, tuple) else _like(first, items, isinstance(first, MutableSequence))
     raise TypeError(
-        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first)}"
+        "default_collate(): expected examples of tensors, NumPy arrays, numbers, strings, dicts or lists, got "
+        f"{type(first).__name__}"
     )
 
 

@@ -134,7 +134,7 @@ class WorkerIterator:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             seen = connection.wait([*by_connection, *sentinels], left)
             if not seen:
-                raise RuntimeError(f"DataLoader timed out after {timeout} seconds")
+                raise RuntimeError(f"DataLoader: no batch came within timeout={timeout} seconds")
             got = False
             for c in seen:
                 if c in by_connection:
@@ -162,8 +162,10 @@ class WorkerIterator:
         worker.process.join(5)
         code, pid = worker.process.exitcode, worker.process.pid
         if code is not None and code < 0:
-            raise RuntimeError(f"DataLoader worker (pid {pid}) is killed by signal: {signal.strsignal(-code)}.")
-        raise RuntimeError(f"DataLoader worker (pid(s) {pid}) exited unexpectedly")
+            raise RuntimeError(
+                f"DataLoader: the worker of process {pid} was killed by signal {signal.strsignal(-code)}"
+            )
+        raise RuntimeError(f"DataLoader: the worker of process {pid} ended by itself, with exit code {code}")
 
     def __len__(self):
         return len(self._loader)

@@ -11,7 +11,9 @@ class Dataset:
         return cls
 
     def __getitem__(self, index):
-        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no __getitem__(); a class derived from Dataset defines one"
+        )
 
     def __add__(self, other):
         return ConcatDataset([self, other])
@@ -32,7 +34,8 @@ class TensorDataset(Dataset):
 
     def __init__(self, *tensors):
         if any(t.shape[0] != tensors[0].shape[0] for t in tensors):
-            raise AssertionError("Size mismatch between tensors: " + ", ".join(str(tuple(t.shape)) for t in tensors))
+            lengths = [t.shape[0] for t in tensors]
+            raise AssertionError(f"TensorDataset(): expected tensors of one length, got {lengths}")
         self.tensors = tensors
 
     def __getitem__(self, index):
@@ -48,7 +51,7 @@ class ConcatDataset(Dataset):
     def __init__(self, datasets):
         self.datasets = list(datasets)
         if not self.datasets:
-            raise AssertionError("datasets should not be an empty iterable")
+            raise AssertionError("ConcatDataset(): expected at least one dataset, got none")
         self.cumulative_sizes = list(itertools.accumulate(len(d) for d in self.datasets))
 
     def __len__(self):
@@ -57,7 +60,7 @@ class ConcatDataset(Dataset):
     def __getitem__(self, index):
         if index < 0:
             if -index > len(self):
-                raise ValueError("absolute value of index should not exceed dataset length")
+                raise ValueError(f"ConcatDataset: expected an index of at least {-len(self)}, got {index}")
             index += len(self)
         which = bisect.bisect_right(self.cumulative_sizes, index)
         return self.datasets[which][index - (self.cumulative_sizes[which - 1] if which > 0 else 0)]
@@ -72,7 +75,7 @@ class ChainDataset(IterableDataset):
     def __iter__(self):
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
-                raise AssertionError("ChainDataset only supports IterableDataset")
+                raise AssertionError(f"ChainDataset(): expected IterableDatasets, got {type(dataset).__name__}")
             yield from dataset
 
     def __len__(self):
@@ -86,15 +89,15 @@ class StackDataset(Dataset):
     def __init__(self, *args, **kwargs):
         if args and kwargs:
             raise ValueError(
-                "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like input/output, but "
-                "both types are given."
+                f"StackDataset(): expected datasets by place, for tuples, or by name, for dicts, got {len(args)} and "
+                f"{len(kwargs)}"
             )
         if not args and not kwargs:
-            raise ValueError("At least one dataset should be passed")
+            raise ValueError("StackDataset(): expected at least one dataset, got none")
         self.datasets = args or kwargs
         lengths = [len(dataset) for dataset in args or kwargs.values()]
         if any(length != lengths[0] for length in lengths):
-            raise ValueError("Size mismatch between datasets")
+            raise ValueError(f"StackDataset(): expected datasets of one length, got {lengths}")
         self._length = lengths[0]
 
     def __getitem__(self, index):
@@ -130,7 +133,9 @@ def random_split(dataset, lengths, generator=None):
             parts[i % len(parts)] += 1
         lengths = parts
     if sum(lengths) != len(dataset):
-        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+        raise ValueError(
+            f"random_split(): expected lengths whose sum is {len(dataset)}, the dataset's, got {list(lengths)}"
+        )
     order = randperm(len(dataset), generator=generator or default_generator).tolist()
     ends = list(itertools.accumulate(lengths))
     return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths)]

@@ -27,12 +27,17 @@ class SequentialSampler(Sampler):
         return len(self.data_source)
 
 
+def _check_count(sampler, name, value):
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        raise ValueError(f"{sampler}(): expected {name} to be an int of at least 1, got {value!r}")
+
+
 class RandomSampler(Sampler):
     """A random order, or draws with replacement."""
 
     def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
-        if num_samples is not None and (not isinstance(num_samples, int) or num_samples <= 0):
-            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
+        if num_samples is not None and num_samples is not True:  # PyTorch takes True for 1 here, not below
+            _check_count("RandomSampler", "num_samples", num_samples)
         self.data_source, self.replacement, self.generator, self._num_samples = (
             data_source,
             replacement,
@@ -70,8 +75,7 @@ class BatchSampler(Sampler):
     """Lists of batch_size numbers of a sampler's."""
 
     def __init__(self, sampler, batch_size, drop_last):
-        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
-            raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
+        _check_count("BatchSampler", "batch_size", batch_size)
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 
     def __iter__(self):
@@ -118,14 +122,13 @@ class WeightedRandomSampler(Sampler):
     def __init__(self, weights, num_samples, replacement=True, generator=None):
         from shunt import as_tensor, float64
 
-        if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
-            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
+        _check_count("WeightedRandomSampler", "num_samples", num_samples)
         if not isinstance(replacement, bool):
-            raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
+            raise ValueError(f"WeightedRandomSampler(): expected replacement to be a bool, got {replacement}")
         self.weights = as_tensor(weights, dtype=float64)
         if self.weights.dim() != 1:
             raise ValueError(
-                f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
+                f"WeightedRandomSampler(): expected weights with 1 dimension, got shape {tuple(self.weights.shape)}"
             )
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
