@@ -208,15 +208,22 @@ Tensor laidOut(Tensor t, Subscripts s, const Layout& l, size_t operand) {
   return t;
 }
 
-void checkSizes(const std::vector<Tensor>& operands, const Layout& l) {
+/// "subscript k", or the ellipsis, that has the dimension of the laid out operands.
+std::string subscriptAt(const Layout& l, int64_t d) {
+  for (int label = 0; label < kLetters; ++label)
+    if (l.place[static_cast<size_t>(label)] == d) return detail::str("subscript ", letterOf(label));
+  return detail::str("dimension ", d - l.ellipsis_at, " of the ellipsis");
+}
+
+void checkSizes(const std::vector<Tensor>& operands, TensorList given, const Layout& l) {
   for (int64_t d = 0; d < l.all; ++d) {
-    int64_t size = 1;
-    for (const Tensor& t : operands) {
-      const int64_t own = t.size(d);
-      SHUNT_CHECK(own == 1 || size == 1 || own == size, "einsum(): operands do not broadcast: a subscript has size ",
-                  size, " in one operand and ", own, " in another, remapped to ", operands.front().sizes(), " and ",
-                  t.sizes());
-      if (own != 1) size = own;
+    size_t first = 0;  // the first with another size than 1
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const int64_t own = operands[i].size(d), size = operands[first].size(d);
+      SHUNT_CHECK(own == 1 || size == 1 || own == size, "einsum(): operands do not broadcast: ", subscriptAt(l, d),
+                  " has size ", size, " in operand ", first, " of shape ", given[first].sizes(), " and ", own,
+                  " in operand ", i, " of shape ", given[i].sizes());
+      if (size == 1) first = i;
     }
   }
 }
@@ -296,7 +303,7 @@ Tensor einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef
   const Equation e = parse(equation, operands.size());
   const Layout l = layoutOf(e, operands);
   for (size_t i = 0; i < operands.size(); ++i) operands[i] = laidOut(operands[i], e.inputs[i], l, i);
-  checkSizes(operands, l);
+  checkSizes(operands, tensors, l);
   for (size_t step = 0; operands.size() > 1; ++step) {
     const auto [i, j] = nextPair(path, step, operands.size());
     Tensor joined = sumOfProduct(operands[i], operands[j], lastSums(operands, i, j, l));

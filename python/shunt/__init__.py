@@ -36,10 +36,14 @@ newaxis = None
 
 # What programs may take as shunt.<name> without an import of its own, and few use: modules, and names with their
 # modules.
-_MODULES = frozenset(("_subclasses", "accelerator", "amp", "array_api", "backends", "cuda", "distributions", "func",
-                      "jit", "library", "linalg", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler",
-                      "random", "return_types", "serialization", "special", "testing", "utils", "version"))
+_MODULES = frozenset(("_subclasses", "accelerator", "amp", "array_api", "backends", "cuda", "distributed",
+                      "distributions", "func", "jit", "library", "linalg", "multiprocessing", "nn", "onnx", "optim",
+                      "overrides", "profiler", "random", "return_types", "serialization", "special", "testing",
+                      "types", "utils", "version"))
 _NAMES = {
+    "Tag": "shunt._tags",
+    **dict.fromkeys(("BoolType", "DeviceObjType", "FloatType", "IntType", "ListType", "NumberType", "OptionalType",
+                     "StringType", "TensorType"), "shunt._schema"),
     "load": "shunt.serialization",
     "ops": "shunt._ops",
     "pdist": "shunt.nn.functional",
@@ -56,6 +60,16 @@ _NAMES = {
                      "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision",
                      "set_flush_denormal", "set_num_interop_threads", "set_warn_always", "typename",
                      "use_deterministic_algorithms", "_assert"), "shunt._settings"),
+    **dict.fromkeys(("adaptive_avg_pool1d", "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout",
+                     "alpha_dropout_", "avg_pool1d", "bilinear", "celu", "celu_", "channel_shuffle", "constant_pad_nd",
+                     "conv3d", "conv_transpose3d", "cosine_embedding_loss", "ctc_loss", "dropout_",
+                     "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_",
+                     "grid_sampler", "hardshrink", "hinge_embedding_loss", "instance_norm", "margin_ranking_loss",
+                     "max_pool1d_with_indices", "max_pool3d", "native_channel_shuffle", "norm_except_dim",
+                     "pairwise_distance", "poisson_nll_loss", "prelu", "rrelu", "rrelu_", "selu", "selu_",
+                     "triplet_margin_loss"), "shunt._network_functions"),
+    **dict.fromkeys(("angle", "cholesky_inverse", "frexp", "frobenius_norm", "gcd", "gcd_", "get_device", "is_conj",
+                     "is_distributed", "is_neg", "lcm", "lcm_", "mvlgamma"), "shunt._rare_functions"),
     **dict.fromkeys(("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
                     "shunt._windows"),
 }
@@ -63,9 +77,9 @@ _NAMES = {
 # Checkers of types take it for true, and so find misspelt names.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shunt import (_subclasses, accelerator, amp, array_api, backends, cuda, distributions, func, jit, library,
-                       multiprocessing, nn, onnx, optim, overrides, profiler, random, return_types, serialization,
-                       testing, utils, version)
+    from shunt import (_subclasses, accelerator, amp, array_api, backends, cuda, distributed, distributions, func, jit,
+                       library, multiprocessing, nn, onnx, optim, overrides, profiler, random, return_types,
+                       serialization, testing, types, utils, version)
     from shunt._ops import ops
     from shunt.amp.autocast_mode import (autocast, get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype,
                                          is_autocast_cpu_enabled, is_autocast_enabled, set_autocast_dtype)
@@ -92,7 +106,12 @@ def __dir__():
 
 
 def _dispatcher_attribute(name):
-    # The dispatcher's keys and guards, which are Python's.
+    # The dispatcher's keys and guards, which are Python's, and classes that others of the package have.
+    if name in _NAMES and (name.endswith("Type") or name == "Tag"):
+        return __getattr__(name)
+    if name == "_LinAlgError":
+        from shunt.linalg import LinAlgError
+        return LinAlgError
     from shunt import _dispatch
     if name.startswith("__") or not hasattr(_dispatch, name):
         raise AttributeError(f"module 'shunt._C' has no attribute '{name}'")

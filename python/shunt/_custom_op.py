@@ -15,6 +15,7 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
         mutates_args: names of the arguments that it writes; "unknown" for all tensors.
         device_types: those that the function is the kernel for; None for all.
         schema: "(Tensor x) -> Tensor"; from the function's annotations by default.
+        tags: of shunt.Tag, one or several, for OpOverload.tags.
     """
 
     def make(function):
@@ -28,6 +29,9 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
                     f"custom_op(): expected mutates_args to name what the schema says is written, {sorted(declared)}, "
                     f"got {mutates_args}, for {schema}"
                 )
+        if tags:
+            from shunt._tags import give
+            give(name, tags)
         result.register_kernel(device_types)(function)
         return result
 

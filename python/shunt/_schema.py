@@ -7,14 +7,20 @@ _NAMES = {"Scalar": "number", "ScalarType": "int", "Layout": "int", "MemoryForma
 
 
 class Type:
-    """The type of an argument or return. `str(type)` is as PyTorch's: "Tensor", "Optional[int]", "List[Tensor]"."""
+    """The type of an argument or return, of one of the classes below. `str(type)` is as PyTorch's: "Tensor",
+    "Optional[int]", "List[Tensor]"."""
 
     def __init__(self, kind, optional, is_list, element_optional, fixed_size, text):
         self._kind, self.is_optional, self.is_list = kind, optional, is_list
         self.element_optional, self.fixed_size, self.schema_text = element_optional, fixed_size, text
 
     def kind(self):
-        return "OptionalType" if self.is_optional else "ListType" if self.is_list else self._kind + "Type"
+        """The name of the class: "TensorType"."""
+        return type(self).__name__.lstrip("_")
+
+    def is_of(self, kind):
+        """Whether it is of this kind, or may be: "Generator" of an optional one, too."""
+        return self._kind == kind
 
     def __str__(self):
         if self._kind in ("Dict", "Tuple", "List"):
@@ -38,6 +44,63 @@ class Type:
         return hash(self.schema_text)
 
 
+class _SingleType(Type):
+    """A type of which there is one."""
+
+    _of = None  # its kind in schemas
+
+    @classmethod
+    def get(cls):
+        """The type itself."""
+        return cls(cls._of, False, False, False, None, cls._of)
+
+
+class _Containing(Type):
+    """A type of values of another."""
+
+    def getElementType(self):
+        """The type of what is in it."""
+        of_optional = isinstance(self, OptionalType)
+        is_list = self.is_list and of_optional
+        return make_type(self._kind, self.element_optional and not is_list, is_list, self.element_optional and is_list,
+                         self.fixed_size if is_list else None, self.schema_text[:-1] if of_optional else self._element())
+
+    def _element(self):
+        return self.schema_text.partition("[")[0]
+
+
+class OptionalType(_Containing):
+    """What may be None."""
+
+
+class ListType(_Containing):
+    """Lists."""
+
+
+def _single(name, kind):
+    return type(name, (_SingleType,), {"_of": kind, "__module__": __name__, "__doc__": f"{kind} of schemas."})
+
+
+TensorType = _single("TensorType", "Tensor")
+NumberType = _single("NumberType", "Scalar")
+IntType = _single("IntType", "int")
+FloatType = _single("FloatType", "float")
+BoolType = _single("BoolType", "bool")
+StringType = _single("StringType", "str")
+DeviceObjType = _single("DeviceObjType", "Device")
+_GeneratorType = _single("_GeneratorType", "Generator")
+
+_CLASSES = {c._of: c for c in (TensorType, NumberType, IntType, FloatType, BoolType, StringType, DeviceObjType,
+                               _GeneratorType)}
+_CLASSES |= dict.fromkeys(("ScalarType", "Layout", "MemoryFormat", "QScheme", "SymInt"), IntType)
+
+
+def make_type(kind, optional, is_list, element_optional, fixed_size, text):
+    """The type of these parts, an object of the class for them."""
+    cls = OptionalType if optional else ListType if is_list else _CLASSES.get(kind, Type)
+    return cls(kind, optional, is_list, element_optional, fixed_size, text)
+
+
 class AliasInfo:
     """Which memory an argument may share, and whether the operator writes to it."""
 
@@ -53,7 +116,7 @@ class Argument:
 
     def __init__(self, name, type_parts, has_default, default, kwarg_only, alias):
         self.name = name
-        self.type = self.real_type = Type(*type_parts)
+        self.type = self.real_type = make_type(*type_parts)
         self.N = self.type.fixed_size
         self.default_value = default
         self.kwarg_only = kwarg_only

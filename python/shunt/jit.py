@@ -4,8 +4,33 @@ import json
 
 from shunt import _C
 
-__all__ = ["Explanation", "Stats", "clear", "enabled", "explain", "invalidation_log", "set_enabled", "stats",
-           "wait_idle"]
+__all__ = ["Explanation", "Stats", "clear", "enabled", "explain", "export", "ignore", "invalidation_log",
+           "is_scripting", "is_tracing", "set_enabled", "stats", "unused", "wait_idle"]
+
+
+def export(fn):
+    """The function itself: a mark for TorchScript, which isn't there."""
+    return fn
+
+
+def unused(fn):
+    """The function itself: a mark for TorchScript, which isn't there."""
+    return fn
+
+
+def ignore(drop=False, **kwargs):
+    """The function itself, with or without arguments of the decorator: a mark for TorchScript, which isn't there."""
+    return drop if callable(drop) else unused
+
+
+def is_scripting():
+    """False: there is no TorchScript."""
+    return False
+
+
+def is_tracing():
+    """False: there is no TorchScript."""
+    return False
 
 
 def set_enabled(on):

@@ -80,7 +80,8 @@ class Library:
             raise RuntimeError(f"{self!r} was destroyed: its registrations were taken back")
 
     def define(self, schema, alias_analysis="", *, tags=()):
-        """Defines an operator: "name.overload(Tensor x) -> Tensor". Returns its name.
+        """Defines an operator: "name.overload(Tensor x) -> Tensor". Returns its name. `tags`: of shunt.Tag, one or
+        several, for OpOverload.tags.
 
         A RuntimeError for schemas that are wrong and for names that are defined already.
         """
@@ -94,6 +95,9 @@ class Library:
         name = _C._library_define(self._handle, schema, *_place(1))
         qualified = name if "::" in name else f"{self.ns}::{name}"
         self._op_defs.add(qualified)
+        if tags or "shunt._tags" in sys.modules:  # also: the name may have had tags before
+            from shunt._tags import give
+            give(qualified, tags)
         from shunt._ops import ops
         ops._forget(qualified)
         return name

@@ -39,6 +39,7 @@ __all__ = [
     "log_softmax",
     "logit",
     "logsumexp",
+    "multigammaln",
     "ndtr",
     "polygamma",
     "psi",
@@ -58,6 +59,13 @@ def entr(input, *, out=None):
         x > 0, inner, ops.where(x == 0, ops.zeros_like(x), ops.where(x.isnan(), x, ops.full_like(x, -math.inf)))
     )
     return cast_into(out, result)
+
+
+def multigammaln(input, p, *, out=None):
+    """mvlgamma(), by another name."""
+    from shunt._rare_functions import mvlgamma
+
+    return mvlgamma(input, p, out=out)
 
 
 def ndtr(input, *, out=None):

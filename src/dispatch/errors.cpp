@@ -2,6 +2,7 @@
 
 #include <shunt/core/stack_tensors.h>
 
+#include "src/dispatch/dispatcher_impl.h"
 #include "src/dispatch/operator_entry.h"
 
 #include <algorithm>
@@ -73,6 +74,18 @@ std::string whatToDo(DispatchKey key) {
                      ", m) { m.impl(...); }, or call it with tensors of a backend that is listed here.");
 }
 
+// "CPU, Meta": the keys that it has kernels for. Who wants to know where they come from asks for dumpState().
+std::string keysWithKernels(const OperatorHandle& op) {
+  auto& impl = Dispatcher::singleton().implForHandles();
+  MutexLock lock(impl.mutex);
+  const OperatorEntry* entry = op.op().entry();
+  std::string keys;
+  if (entry != nullptr)
+    for (const auto& slot : entry->kernels().slots())
+      if (!slot.records.empty()) keys += (keys.empty() ? "" : ", ") + std::string(toString(slot.key));
+  return keys.empty() ? "nothing" : keys;
+}
+
 // "tensors[1]" of the list's element.
 std::string placeOf(const Argument& argument, const IValue& value, const Tensor& t) {
   if (value.isTensorList()) return detail::str(argument.name, '[', &t - value.toTensorVector().data(), ']');
@@ -127,7 +140,8 @@ void missingKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks,
     throw Error(argument + "is an undefined tensor; expected one with data");
   }
   throw NotImplementedError(detail::str("Could not run '", op.operator_name(), "' with arguments from the '", key,
-                                        "' backend. ", whatToDo(key), "\nIt is registered for:\n", op.dumpState()));
+                                        "' backend. ", whatToDo(key), " It has kernels for: ", keysWithKernels(op),
+                                        "."));
 }
 
 void ambiguousAutogradOtherKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet, Stack*) {
@@ -135,8 +149,8 @@ void ambiguousAutogradOtherKernel(OperatorKernel*, const OperatorHandle& op, Dis
       op.operator_name(),
       " has kernels registered to both CompositeImplicitAutograd and a backend mapped to AutogradOther. That backend "
       "has no Autograd key of its own, so which of the two defines the gradient is ambiguous. "
-      "Register a kernel for AutogradOther.\nIt is registered for:\n",
-      op.dumpState()));
+      "Register a kernel for AutogradOther. It has kernels for: ",
+      keysWithKernels(op), "."));
 }
 
 void KernelFunction::fallthroughKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks, Stack*) {

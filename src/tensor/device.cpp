@@ -41,12 +41,13 @@ std::optional<DeviceType> findType(std::string_view name) {
 
 DeviceType parseType(std::string_view name, const std::string& whole) {
   if (const auto type = findType(name)) return *type;
-  std::string known;
-  for (const char* n : kDeviceNames) known += (known.empty() ? "" : ", ") + std::string(n);
+  // Those that are there without a library that brings one, and those that libraries have named.
+  std::string known = "cpu, meta";
   for (const auto& given : given_names)
     if (const char* n = given.load(std::memory_order_acquire)) known += ", " + std::string(n);
-  throw Error(
-      detail::str("Expected one of ", known, " device type at start of device string: ", whole.empty() ? "''" : whole));
+  throw Error(detail::str("Expected one of ", known,
+                          ", or the type of a backend that is loaded, such as cuda, at start of device string: ",
+                          whole.empty() ? "''" : whole));
 }
 }  // namespace
 

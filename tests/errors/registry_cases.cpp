@@ -141,7 +141,7 @@ static std::vector<BadInput> callCases() {
        {"errs::no_kernel", "CPU", "SHUNT_LIBRARY_IMPL"},
        [](Bed& bed) { op("errs::no_kernel").typed<Tensor(const Tensor&)>().call(bed.a); }},
       {"call: kernel of another backend",
-       {"errs::on_cpu", "Meta", "CPU: registered at bed.cpp"},
+       {"errs::on_cpu", "Meta", "It has kernels for: CPU."},
        [](Bed& bed) { op("errs::on_cpu").typed<Tensor(const Tensor&, int64_t)>().call(bed.meta, 1); }},
       {"call: no tensor to choose a backend",
        {"errs::no_tensor", "No key was left", "no tensor arguments", "CompositeExplicitAutograd"},

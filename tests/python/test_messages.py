@@ -177,3 +177,24 @@ def test_a_filter_makes_errors_of_warnings():
         warnings.simplefilter("error")
         with pytest.raises(UserWarning, match="non-tuple sequence"):
             shunt.ones(2, 2)[[slice(None), 1]]
+
+
+def test_cuda_is_refused_in_one_line():
+    message = message_of(AssertionError, lambda: shunt.ones(2).cuda())
+    assert "\n" not in message and "aten::" in message.partition(" (in ")[2] and len(message) < 250
+
+
+@pytest.mark.parametrize("error, call, part", [
+    (TypeError, lambda: shunt.ones(2).sum(axes=0), "did you mean 'axis'?"),
+    (TypeError, lambda: shunt.ones(2).sum(dimm=0), "did you mean 'dim'?"),
+    (TypeError, lambda: shunt.ones(2, dtype="float32"), "; did you mean shunt.float32?"),
+    (TypeError, lambda: shunt.tensor([2], dtype="int8"), "; did you mean shunt.int8?"),
+    (RuntimeError, lambda: shunt.ones(2).to("float16"), "; did you mean shunt.float16?"),
+    (RuntimeError, lambda: shunt.device("cdua"), "Expected one of cpu, meta"),
+    (RuntimeError, lambda: shunt.einsum("ij,jk", shunt.ones(2, 3), shunt.ones(2, 4)),
+     "subscript j has size 3 in operand 0 of shape [2, 3] and 2 in operand 1 of shape [2, 4]"),
+    (RuntimeError, lambda: shunt.einsum("...i,...i", shunt.ones(2, 3), shunt.ones(4, 3)),
+     "dimension 0 of the ellipsis has size 2 in operand 0 of shape [2, 3] and 4 in operand 1"),
+])
+def test_what_was_meant(error, call, part):
+    assert part in message_of(error, call)

@@ -116,8 +116,9 @@ def test_dataclasses_can_be_registered():
     try:
         leaves, spec = pytree.tree_flatten(State(1, [2]))
         assert leaves == [1, 2] and pytree.tree_unflatten([3, 4], spec) == State(3, [4])
-        assert pytree.tree_flatten_with_path({"k": State(1, [2])})[0] == [(("k", "position"), 1),
-                                                                          (("k", "velocity", 0), 2)]
+        k, position = pytree.MappingKey("k"), pytree.GetAttrKey("position")
+        second = k, pytree.GetAttrKey("velocity"), pytree.SequenceKey(0)
+        assert pytree.tree_flatten_with_path({"k": State(1, [2])})[0] == [((k, position), 1), (second, 2)]
     finally:
         pytree._deregister_pytree_node(State)
     with pytest.raises(TypeError):

@@ -159,8 +159,25 @@ for _name in set(__all__).intersection(vars(_operators)):
     vars(_operators)[_name].__module__ = "shunt._operators"
 
 
+# Methods whose functions are loaded when one is called.
+_RARE_METHODS = ("angle", "cholesky_inverse", "frexp", "gcd", "gcd_", "is_distributed", "lcm", "lcm_", "mvlgamma",
+                 "mvlgamma_", "prelu", "set_")
+
+
+def _rare(name):
+    def method(self, *args, **kwargs):
+        from shunt import _rare_functions
+        return getattr(_rare_functions, name)(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"shunt.{name}() of the tensor." if not name.endswith("_") else f"{name[:-1]}() in place."
+    return method
+
+
 def add_methods(cls):
     """Gives the class of tensors the methods and properties."""
+    for name in _RARE_METHODS:
+        setattr(cls, name, _rare(name))
     for name, function in METHODS.items():
         setattr(cls, name, function)
     for name, (getter, doc) in PROPERTIES.items():

@@ -204,12 +204,57 @@ def copy_(input, src, non_blocking=False):
     return input.fill_(src) if isinstance(src, bool | int | float) else NotImplemented
 
 
+_NUMBERS_FIRST = set()
+
+
+def _number_first(name, operator, options=(), both=True):
+    """name(2, tensor): the operator for tensors, for which a number stands for a tensor without dimensions. With `both`
+    the second may be a number, too. `options` are the keyword arguments that it has besides."""
+    packet = None
+
+    def form(input, other, *, out=None, **given):
+        nonlocal packet
+        if not isinstance(input, int | float) or not isinstance(other, (Tensor, int, float) if both else Tensor):
+            return NotImplemented
+        if any(option not in options for option in given) or (out is not None and not both):
+            return NotImplemented
+        if packet is None:
+            packet = _C._get_packet(f"aten::{operator}")
+        if out is not None:
+            given["out"] = out
+        if "rounding_mode" in given:
+            overload = "Tensor_mode" if out is None else "out_mode"
+        elif out is not None:
+            overload = "out"
+        else:
+            overload = "default" if operator == "floor_divide" else "Tensor"
+        return getattr(packet, overload)(input, other, **given)
+
+    form.__name__ = name
+    _NUMBERS_FIRST.add(form)
+    return _form(form)
+
+
+_number_first("add", "add", ("alpha",))
+for _name in ("sub", "subtract"):
+    _number_first(_name, "sub", ("alpha",))
+for _name in ("div", "divide"):
+    _number_first(_name, "div", ("rounding_mode",))
+for _name in ("mul", "multiply"):
+    _number_first(_name, "mul")
+for _name in ("true_divide", "floor_divide"):
+    _number_first(_name, _name)
+_number_first("remainder", "remainder", both=False)
+
+
 def _caller(function):
     """function(*args, **kwargs) of a tuple and a dict; NotImplemented for arguments that it doesn't take."""
     signature = None
 
     def call(args, kwargs):
         nonlocal signature
+        if not kwargs and len(args) == 2 and function in _NUMBERS_FIRST:
+            return function(*args)  # what most calls are
         import inspect  # takes milliseconds, and few programs come here
 
         if signature is None:
@@ -223,7 +268,7 @@ def _caller(function):
         except TypeError:
             return NotImplemented
         first = bound.args[0] if bound.args else None
-        if function not in (normal, einsum) and not isinstance(first, Tensor):
+        if function not in (normal, einsum) and function not in _NUMBERS_FIRST and not isinstance(first, Tensor):
             return NotImplemented
         if not isinstance(bound.arguments.get("out"), Tensor | type(None)):
             return NotImplemented

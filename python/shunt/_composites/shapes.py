@@ -45,6 +45,7 @@ def atleast_3d(*tensors):
     )
 
 
+@method
 def adjoint(input):
     """The matrices of the last two dimensions transposed; of at least two dimensions, or none."""
     if input.dim() == 0:

@@ -6,13 +6,13 @@ from shunt.autograd._grad_mode import enable_grad, inference_mode, no_grad, set_
 from shunt.autograd.function import Function, NestedIOFunction
 from shunt.autograd.gradcheck import gradcheck, gradgradcheck
 
-__all__ = ["Function", "NestedIOFunction", "backward", "detect_anomaly", "enable_grad", "function", "functional",
+__all__ = ["Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "functional",
            "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "set_detect_anomaly",
            "set_grad_enabled"]
 
 # What few programs need, and takes as long to import as the rest: modules, and names with their modules.
-_MODULES = frozenset(("anomaly_mode", "functional", "graph", "profiler"))
-_NAMES = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode"}
+_MODULES = frozenset(("anomaly_mode", "functional", "graph", "profiler", "variable"))
+_NAMES = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode", "Variable": "variable"}
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

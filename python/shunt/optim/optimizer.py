@@ -62,7 +62,7 @@ class Optimizer:
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
-        self._pre_hooks, self._post_hooks, self._stepping = {}, {}, False
+        self._no_hooks()
         if isinstance(params, Tensor):
             raise TypeError(
                 f"{type(self).__name__}(): expected params to be an iterable of Tensors or of dicts, got "
@@ -168,18 +168,56 @@ class Optimizer:
         """hook(optimizer, args, kwargs) after each step."""
         return self._add_hook(self._post_hooks, hook)
 
+    def _state_hook(self, kind, hook, prepend):
+        if self._state_hooks is None:
+            self._state_hooks = {}
+        table = self._state_hooks.setdefault(kind, {})
+        handle = self._add_hook(table, hook)
+        if prepend:
+            for key in [key for key in table if key != handle.id]:
+                table[key] = table.pop(key)
+        return handle
+
+    def _run_state_hooks(self, kind, state_dict=None):
+        """The state_dict that hooks made of one; they are called with it where there is one."""
+        for hook in list(((self._state_hooks or {}).get(kind) or {}).values()):
+            result = hook(self) if state_dict is None else hook(self, state_dict)
+            if state_dict is not None and result is not None:
+                state_dict = result
+        return state_dict
+
+    def register_state_dict_pre_hook(self, hook, prepend=False):
+        """hook(optimizer) before state_dict() reads anything."""
+        return self._state_hook("pre", hook, prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend=False):
+        """hook(optimizer, state_dict) after state_dict(), which returns what the hook does where that isn't None."""
+        return self._state_hook("post", hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+        """hook(optimizer, state_dict) before load_state_dict(), with a shallow copy, may return another one."""
+        return self._state_hook("load_pre", hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend=False):
+        """hook(optimizer) after load_state_dict()."""
+        return self._state_hook("load_post", hook, prepend)
+
     def state_dict(self):
         """{"state": by number of the parameter, "param_groups": settings, parameters by number}. Tensors are the
         optimizer's own, but for numbers of steps: each parameter has one of its own (see [Shared steps])."""
+        self._run_state_hooks("pre")
         numbers = {p: i for i, p in enumerate(chain.from_iterable(group["params"] for group in self.param_groups))}
         groups = [{**{k: v for k, v in group.items() if k != "params"}, "params": [numbers[p] for p in group["params"]]}
                   for group in self.param_groups]
-        return {"state": {numbers[p]: unshared(state) for p, state in self.state.items() if p in numbers and state},
-                "param_groups": groups}
+        result = {"state": {numbers[p]: unshared(state) for p, state in self.state.items() if p in numbers and state},
+                  "param_groups": groups}
+        return self._run_state_hooks("post", result)
 
     def load_state_dict(self, state_dict):
         """Takes a state_dict() of an optimiser of the same groups. ValueError where the groups differ. Settings that it
         doesn't have, of an older version say, are those that groups have by default."""
+        if self._state_hooks:
+            state_dict = self._run_state_hooks("load_pre", dict(state_dict))
         saved = copy.deepcopy(state_dict)
         groups = saved["param_groups"]
         if len(groups) != len(self.param_groups):
@@ -206,13 +244,18 @@ class Optimizer:
         self.param_groups = [{**known, **old, **new, "params": old["params"]} for new, old in zip(groups, kept)]
         for group in self.param_groups:
             share_steps(group, self.state)
+        self._run_state_hooks("load_post")
 
     def __getstate__(self):
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
     def __setstate__(self, state):
         self.__dict__.update(state)
+        self._no_hooks()
+
+    def _no_hooks(self):
         self._pre_hooks, self._post_hooks, self._stepping = {}, {}, False
+        self._state_hooks = None  # by what they are for, where there are any
 
     def __repr__(self):
         text = type(self).__name__ + " ("

@@ -12,13 +12,24 @@ import dataclasses
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
 __all__ = [
-    "LeafSpec", "PyTree", "SUPPORTED_NODES", "TreeSpec", "register_dataclass", "register_pytree_node", "tree_all",
-    "tree_any", "tree_flatten",
-    "tree_flatten_with_path", "tree_iter", "tree_leaves", "tree_map", "tree_map_", "tree_map_only", "tree_structure",
-    "tree_unflatten",
+    "GetAttrKey", "LeafSpec", "MappingKey", "PyTree", "SUPPORTED_NODES", "SequenceKey", "TreeSpec", "key_get", "keystr",
+    "register_dataclass", "register_pytree_node", "tree_all", "tree_any", "tree_flatten", "tree_flatten_with_path",
+    "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only", "tree_map_with_path",
+    "tree_structure", "tree_unflatten",
 ]
 
 PyTree = object
+
+# What paths are made of.
+SequenceKey = namedtuple("SequenceKey", ["idx"])
+SequenceKey.__str__ = lambda self: f"[{self.idx!r}]"
+SequenceKey.get = lambda self, sequence: sequence[self.idx]
+MappingKey = namedtuple("MappingKey", ["key"])
+MappingKey.__str__ = lambda self: f"[{self.key!r}]"
+MappingKey.get = lambda self, mapping: mapping[self.key]
+GetAttrKey = namedtuple("GetAttrKey", ["name"])
+GetAttrKey.__str__ = lambda self: f".{self.name}"
+GetAttrKey.get = lambda self, obj: getattr(obj, self.name)
 
 NodeDef = namedtuple("NodeDef", ["type", "flatten_fn", "unflatten_fn", "names_fn"])
 NodeDef.__doc__ = "How objects of a class are taken apart: into children and a context."
@@ -69,24 +80,28 @@ def register_dataclass(cls, *, field_names=None, drop_field_names=None, serializ
         return cls(**dict(zip(names, children)))
 
     register_pytree_node(cls, flatten, unflatten,
-                         flatten_with_keys_fn=lambda x: (list(zip(names, flatten(x)[0])), None))
+                         flatten_with_keys_fn=lambda x: (list(zip(map(GetAttrKey, names), flatten(x)[0])), None))
+
+
+def _items(mapping):
+    return [(MappingKey(key), value) for key, value in mapping.items()], None
 
 
 register_pytree_node(tuple, lambda x: (list(x), None), lambda children, context: tuple(children))
 register_pytree_node(list, lambda x: (x, None), lambda children, context: list(children))
 register_pytree_node(dict, lambda x: (list(x.values()), list(x)), lambda children,
                      context: dict(zip(context, children)),
-                     flatten_with_keys_fn=lambda x: (list(x.items()), None))
+                     flatten_with_keys_fn=_items)
 register_pytree_node(OrderedDict, lambda x: (list(x.values()), list(x)), lambda children,
                      context: OrderedDict(zip(context, children)),
-                     flatten_with_keys_fn=lambda x: (list(x.items()), None))
+                     flatten_with_keys_fn=_items)
 register_pytree_node(defaultdict, lambda x: (list(x.values()), [x.default_factory, list(x)]),
                      lambda children, context: defaultdict(context[0], zip(context[1], children)),
-                     flatten_with_keys_fn=lambda x: (list(x.items()), None))
+                     flatten_with_keys_fn=_items)
 register_pytree_node(deque, lambda x: (list(x), x.maxlen), lambda children, context: deque(children, maxlen=context))
 
 _NAMED = NodeDef(namedtuple, lambda x: (list(x), type(x)), lambda children, context: context(*children),
-                 lambda x: list(x._fields))
+                 lambda x: list(map(GetAttrKey, x._fields)))
 _STRUCTURE = NodeDef(namedtuple, lambda x: (list(x), type(x)), lambda children, context: context(children), None)
 
 
@@ -287,7 +302,7 @@ def tree_any(pred, tree, is_leaf=None):
 
 
 def tree_flatten_with_path(tree, is_leaf=None):
-    """A list of (path, leaf), a path being a tuple of keys, names and indices; and the structure."""
+    """A list of (path, leaf), and the structure. A path is a tuple of SequenceKey, MappingKey and GetAttrKey."""
     found = []
 
     def visit(x, path):
@@ -296,11 +311,36 @@ def tree_flatten_with_path(tree, is_leaf=None):
             found.append((path, x))
             return
         children, _ = node.flatten_fn(x)
-        for key, child in zip(node.names_fn(x) if node.names_fn is not None else range(len(children)), children):
+        keys = node.names_fn(x) if node.names_fn is not None else map(SequenceKey, range(len(children)))
+        for key, child in zip(keys, children):
             visit(child, (*path, key))
 
     visit(tree, ())
     return found, tree_structure(tree, is_leaf)
+
+
+def tree_leaves_with_path(tree, is_leaf=None):
+    """A list of (path, leaf)."""
+    return tree_flatten_with_path(tree, is_leaf)[0]
+
+
+def tree_map_with_path(func, tree, *rests, is_leaf=None):
+    """tree_map() with func(path, leaf, *parts)."""
+    pairs, spec = tree_flatten_with_path(tree, is_leaf)
+    others = [spec.flatten_up_to(r) for r in rests]
+    return spec.unflatten([func(*pair, *parts) for pair, *parts in zip(pairs, *others)])
+
+
+def keystr(kp):
+    """A path as text: "['a'][0].name"."""
+    return "".join(map(str, kp))
+
+
+def key_get(obj, kp):
+    """What is at a path of a tree."""
+    for key in kp:
+        obj = key.get(obj)
+    return obj
 
 
 def _broadcast_to_and_flatten(tree, treespec, is_leaf=None):

@@ -15,13 +15,14 @@ void setError(PyObject* type, const std::exception& e) { PyErr_SetString(type, i
 struct OtherType {
   std::string_view part;
   PyObject* const* type;
-  const char* first;  // what to say first
+  const char* first;   // what to say first
+  bool alone = false;  // whether that is all there is to say, but for the operators that ran
 };
 constexpr const char* kNoAccelerator =
     "Shunt has no CUDA: its tensors are on the CPU. Leave out .cuda() and device='cuda', or ask "
-    "shunt.cuda.is_available() first. ";
+    "shunt.cuda.is_available() first.";
 const OtherType kOtherTypes[] = {
-    {"from the 'CUDA' backend", &PyExc_AssertionError, kNoAccelerator},
+    {"from the 'CUDA' backend", &PyExc_AssertionError, kNoAccelerator, true},
     {"from the 'XPU' backend", &PyExc_AssertionError, ""},
     {"\"bitwise_not\" not implemented for", &PyExc_TypeError,
      "~ (operator.invert) is only implemented on integer and Boolean-type tensors. "},
@@ -32,7 +33,10 @@ const OtherType kOtherTypes[] = {
 void setNotImplemented(const NotImplementedError& e) {
   const std::string message = inPython(e.what());
   for (const OtherType& other : kOtherTypes)
-    if (message.find(other.part) != message.npos) return PyErr_SetString(*other.type, (other.first + message).c_str());
+    if (message.find(other.part) != message.npos) {
+      const size_t rest = other.alone ? std::min(message.rfind(" (in "), message.size()) : 0;
+      return PyErr_SetString(*other.type, (other.first + message.substr(rest)).c_str());
+    }
   PyErr_SetString(PyExc_NotImplementedError, message.c_str());
 }
 

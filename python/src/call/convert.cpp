@@ -111,7 +111,13 @@ Tensor wrapNumber(PyObject* o) { return wrapped_scalar_tensor(toScalar(o)); }
 
 Device toDevice(PyObject* o) {
   if (isDevice(o)) return deviceOf(o);
-  if (PyUnicode_Check(o)) return Device(std::string(toText(o)));
+  if (PyUnicode_Check(o)) {
+    try {
+      return Device(std::string(toText(o)));
+    } catch (const Error& e) {
+      raise(PyExc_RuntimeError, e.what() + dtypeMeantBy(o));
+    }
+  }
   // PyTorch's: a number is an accelerator's.
   const int64_t index = intOf(o);
   if (!cuda::is_available())

@@ -1,6 +1,7 @@
 // What a call that fits no overload is told.
 #include "python/src/base/errors.h"
 #include "python/src/call/parse.h"
+#include "python/src/types/constants.h"
 
 #include <fmt/format.h>
 
@@ -48,10 +49,14 @@ std::string nearName(const Signature& s, const std::string& keyword) {
   size_t least = std::max<size_t>(2, keyword.size() / 3) + 1;
   for (size_t i = 0; i < s.parameters.size(); ++i) {
     if (isHidden(s, i)) continue;
-    const std::string name = utf8(s.parameters[i].name);
-    if (const size_t d = distance(keyword, name); d < least) {
-      least = d;
-      best = name;
+    PyObject* const numpy = numpyNameOf(s.parameters[i].name);
+    for (PyObject* spelt : {s.parameters[i].name, numpy}) {
+      if (spelt == nullptr) continue;
+      const std::string name = utf8(spelt);
+      if (const size_t d = distance(keyword, name); d < least) {
+        least = d;
+        best = name;
+      }
     }
   }
   return best;
@@ -61,6 +66,8 @@ std::string expected(const Parameter& p) {
   const std::string type = typeName(p);
   return p.optional ? type + " or None" : type;
 }
+
+std::string meant(const Parameter& p, PyObject* value) { return p.kind == Kind::kDType ? dtypeMeantBy(value) : ""; }
 
 /// What keeps the call from this signature, as a sentence.
 std::string whyNot(const std::string& name, const Signature& s, const Call& call) {
@@ -72,8 +79,8 @@ std::string whyNot(const std::string& name, const Signature& s, const Call& call
     const Parameter& p = s.parameters[place];
     filled[place] = true;
     if (fits(p, call.args[i]) == Match::kNo && !(s.varargs_ints && PyLong_Check(call.args[i])))
-      return fmt::format("{}(): argument '{}' (position {}) must be {}, not {}", name, utf8(p.name), i + 1, expected(p),
-                         typeNameOf(call.args[i]));
+      return fmt::format("{}(): argument '{}' (position {}) must be {}, not {}{}", name, utf8(p.name), i + 1,
+                         expected(p), typeNameOf(call.args[i]), meant(p, call.args[i]));
   }
   if (given > s.positional.size() && !s.varargs_ints)
     return fmt::format("{}() takes {} positional argument{} but {} {} given", name, s.positional.size(),
@@ -101,7 +108,8 @@ std::string whyNot(const std::string& name, const Signature& s, const Call& call
       return fmt::format("{}(): argument 'out' must be a tuple of {} Tensors, not {}", name, s.num_outputs,
                          typeNameOf(value));
     if (fits(p, value) == Match::kNo)
-      return fmt::format("{}(): argument '{}' must be {}, not {}", name, keyword, expected(p), typeNameOf(value));
+      return fmt::format("{}(): argument '{}' must be {}, not {}{}", name, keyword, expected(p), typeNameOf(value),
+                         meant(p, value));
   }
   for (size_t i = 0; i < s.parameters.size(); ++i)
     if (!filled[i] && s.parameters[i].required && !isHidden(s, i))

@@ -194,7 +194,12 @@ PyObject* getIsView(PyObject* self, void*) {
     return PyBool_FromLong(!returns.empty() && returns[0].hasAlias() && !returns[0].is_write());
   });
 }
-PyObject* getTags(PyObject*, void*) { return PyList_New(0); }
+PyObject* getTags(PyObject* self, void*) {
+  return guarded([&] {
+    const Ref module = owned(PyImport_ImportModule("shunt._tags"));
+    return PyObject_CallMethod(module.get(), "tags_of", "O", self);
+  });
+}
 PyObject* reduceOverload(PyObject* self, PyObject*) {
   return guarded([&] {
     const Ref c = owned(PyImport_ImportModule("shunt._C"));
@@ -241,8 +246,9 @@ PyGetSetDef overload_properties[] = {
     {"namespace", getNamespace, nullptr, "'aten' of aten::add.Tensor.", nullptr},
     {"_schema", getSchema, nullptr, "The operator's schema: its name, arguments and returns.", nullptr},
     {"overloadpacket", getPacket, nullptr, "All operators of this name: shunt.ops.aten.add.", nullptr},
+    {"_overloadpacket", getPacket, nullptr, "overloadpacket, by PyTorch's name.", nullptr},
     {"is_view", getIsView, nullptr, "Whether its result is a view of an argument.", nullptr},
-    {"tags", getTags, nullptr, nullptr, nullptr},
+    {"tags", getTags, nullptr, "What the operator is marked with: a list of shunt.Tag.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {},
 };

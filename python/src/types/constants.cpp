@@ -127,6 +127,13 @@ bool isDType(PyObject* o) {
 bool isLayout(PyObject* o) { return Py_TYPE(o) == &LayoutType; }
 bool isMemoryFormat(PyObject* o) { return Py_TYPE(o) == &MemoryFormatType; }
 
+std::string dtypeMeantBy(PyObject* given) {
+  if (!PyUnicode_Check(given)) return "";
+  for (const ScalarType type : {kBool, kByte, kChar, kShort, kInt, kLong, kHalf, kBFloat16, kFloat, kDouble})
+    if (utf8(given) == dtypeName(type)) return "; did you mean shunt." + utf8(given) + "?";
+  return "";
+}
+
 int64_t constantValue(PyObject* o) {
   if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return static_cast<int64_t>(kDouble);
   if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return static_cast<int64_t>(kLong);

@@ -20,6 +20,9 @@ bool isMemoryFormat(PyObject* o);
 int64_t constantValue(PyObject* o);
 inline ScalarType dtypeOf(PyObject* o) { return static_cast<ScalarType>(constantValue(o)); }
 
+/// The end of a message about an argument that is a dtype's name, "; did you mean shunt.float32?"; empty for others.
+std::string dtypeMeantBy(PyObject* given);
+
 // Borrowed.
 PyObject* dtypeObject(ScalarType type);
 PyObject* layoutObject(Layout layout);

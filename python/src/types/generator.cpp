@@ -94,6 +94,14 @@ PyObject* setState(PyObject* self, PyObject* given) {
     return Py_NewRef(self);
   });
 }
+PyObject* cloneState(PyObject* self, PyObject*) {
+  return guarded([&] {
+    PyObject* copy = check(Py_TYPE(self)->tp_alloc(Py_TYPE(self), 0));
+    new (&of(copy)) Generator(make_generator());
+    of(copy)->set_position(of(self)->position());
+    return copy;
+  });
+}
 PyObject* getDevice(PyObject* self, void*) {
   return guarded([&] { return wrapDevice(of(self).device()); });
 }
@@ -109,6 +117,8 @@ PyMethodDef methods[] = {
     {"seed", seed, METH_NOARGS,
      "seed() -> int\n\nStarts the sequence of a seed that the system draws, and returns that."},
     {"get_state", getState, METH_NOARGS, "get_state() -> Tensor\n\nThe place in the sequence, as uint8[16]."},
+    {"clone_state", cloneState, METH_NOARGS,
+     "clone_state() -> Generator\n\nAnother generator at the same place in the same sequence."},
     {"set_state", setState, METH_O, "set_state(state) -> Generator\n\nGoes on from a place that get_state() gave."},
     {},
 };

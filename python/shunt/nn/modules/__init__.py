@@ -30,6 +30,7 @@ from shunt.nn.modules.activation import (
     Tanhshrink,
     Threshold,
 )
+from shunt.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss
 from shunt.nn.modules.attention import MultiheadAttention
 from shunt.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from shunt.nn.modules.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
@@ -89,7 +90,7 @@ from shunt.nn.modules.loss import (
     TripletMarginWithDistanceLoss,
 )
 from shunt.nn.modules.module import Module
-from shunt.nn.modules.normalization import GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
+from shunt.nn.modules.normalization import CrossMapLRN2d, GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
 from shunt.nn.modules.padding import (
     CircularPad1d,
     CircularPad2d,

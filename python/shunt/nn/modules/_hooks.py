@@ -8,14 +8,16 @@ class RemovableHandle:
 
     _next_id = 0
 
-    def __init__(self, hooks):
+    def __init__(self, hooks, *, extra_dict=None):
         self._hooks = hooks
+        self._others = () if extra_dict is None else extra_dict if isinstance(extra_dict, list) else [extra_dict]
         self.id = RemovableHandle._next_id
         RemovableHandle._next_id += 1
 
     def remove(self):
         """Takes the hook back; once is enough."""
-        self._hooks.pop(self.id, None)
+        for hooks in (self._hooks, *self._others):
+            hooks.pop(self.id, None)
 
     def __enter__(self):
         return self

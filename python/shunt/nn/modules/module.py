@@ -54,15 +54,19 @@ class Module(StateMixin):
     def __setattr__(self, name, value):
         tables = self.__dict__
         if isinstance(value, Parameter):
+            if "_parameters" in tables:
+                self._forget(name, "_parameters")
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             if "_modules" not in tables:
                 raise AttributeError(
                     f"{type(self).__name__}: call Module.__init__() before giving it the module {name!r}"
                 )
-            self._forget(name)
+            self._forget(name, "_modules")
             tables["_modules"][name] = value
         elif isinstance(value, Tensor) and getattr(value, "_is_buffer", False):
+            if "_buffers" in tables:
+                self._forget(name, "_buffers")
             self.register_buffer(name, value, getattr(value, "persistent", True))
         elif name in tables.get("_parameters", ()):
             if value is not None:
@@ -101,11 +105,13 @@ class Module(StateMixin):
             names.update(self.__dict__[table])
         return sorted(name for name in names if not name[0].isdigit())
 
-    def _forget(self, name):
-        """Takes the name out of every table and the attributes, for a value of another kind."""
+    def _forget(self, name, kept):
+        """Takes the name out of the attributes and every table but the one that it comes into, where it keeps its
+        place."""
         self.__dict__.pop(name, None)
         for table in _TABLES:
-            self.__dict__[table].pop(name, None)
+            if table != kept:
+                self.__dict__[table].pop(name, None)
         self._non_persistent_buffers_set.discard(name)
 
     def _refusal(self, kind, name, expected, value):
@@ -126,8 +132,6 @@ class Module(StateMixin):
 
     def register_parameter(self, name, param):
         """Adds a parameter, or None, under a name."""
-        if name in self.__dict__.get("_parameters", ()) or isinstance(param, Parameter) and name in self.__dict__:
-            self._forget(name)
         self._check_name(name, "parameter", "_parameters")
         if param is not None and not isinstance(param, Parameter):
             raise self._refusal("parameter", name, "a Parameter", param)
@@ -140,8 +144,6 @@ class Module(StateMixin):
 
     def register_buffer(self, name, tensor, persistent=True):
         """Adds a tensor that is state, but no parameter; `persistent`: part of the state_dict."""
-        if name in self.__dict__.get("_buffers", ()):
-            self._forget(name)
         self._check_name(name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise self._refusal("buffer", name, "a Tensor", tensor)
@@ -171,6 +173,21 @@ class Module(StateMixin):
                     f"{type(self).__name__}: expected {part!r} to be a Module, got {_type_name(module)}"
                 )
         return module
+
+    def set_submodule(self, target, module, strict=False):
+        """Puts a module at a dotted path, whose other modules have to be there (AttributeError).
+
+        strict: whether the last name has to be there, too.
+        """
+        if not target:
+            raise ValueError("set_submodule(): target: expected the name of a module, got ''")
+        if not isinstance(module, Module):
+            raise ValueError(f"set_submodule(): module: expected a Module, got {type(module).__name__}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict or hasattr(parent, name):
+            parent.get_submodule(name)  # refuses what isn't there, or is no module
+        setattr(parent, name, module)
 
     def _get_leaf(self, target, table, kind):
         path, _, name = target.rpartition(".")

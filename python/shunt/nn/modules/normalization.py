@@ -103,3 +103,32 @@ class LocalResponseNorm(Module):
 
     def extra_repr(self):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(Module):
+    """LocalResponseNorm of images by running sums over channels, as PyTorch has it: from the channel after the first
+    whole window on, the sums keep one channel more than the window. Input (N, C, H, W), ValueError for another."""
+
+    def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input):
+        if input.dim() != 4:
+            raise ValueError(f"CrossMapLRN2d: expected 4D input (N, C, H, W), got {input.dim()}D")
+        squares, channels = (input * input).unbind(1), input.size(1)
+        ahead = int((self.size - 1) / 2 + 1)
+        total = squares[0]
+        for square in squares[1:min(ahead, channels)]:
+            total = total + square
+        sums = [total]
+        for c in range(1, channels):
+            if c < channels - ahead + 1:
+                total = total + squares[c + ahead - 1]
+            if c > ahead:
+                total = total - squares[c - ahead]
+            sums.append(total)
+        return input * (_operators.stack(sums, 1) * (self.alpha / self.size) + self.k).pow(-self.beta)
+
+    def extra_repr(self):
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

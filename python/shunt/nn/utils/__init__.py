@@ -18,13 +18,14 @@ __all__ = [
     "rnn",
     "skip_init",
     "spectral_norm",
+    "stateless",
     "vector_to_parameters",
     "weight_norm",
 ]
 
 
 # Imported when they are asked for.
-_MODULES = frozenset(("parametrizations", "parametrize", "rnn"))
+_MODULES = frozenset(("parametrizations", "parametrize", "rnn", "stateless"))
 _OF_WEIGHTS = frozenset(("remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"))
 
 
