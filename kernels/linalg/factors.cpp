@@ -6,6 +6,7 @@
 #include "kernels/common/result.h"
 #include "kernels/common/view_util.h"
 
+#include <shunt/elementwise/math/log.h>
 #include <shunt/ops.h>
 
 #include <cmath>
@@ -147,7 +148,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> _linalg_slogdet(const Tensor& A) {
       for (int64_t k = 0; k < n; ++k) {
         const T d = diagonal(k);
         s *= d > 0 ? T(1) : d < 0 ? T(-1) : d == 0 ? T(0) : d;  // NaN stays
-        sum += std::log(std::abs(d));
+        sum += math::log(std::abs(d));
       }
       sign_out[i] = s;
       log_out[i] = sum;
