@@ -61,16 +61,6 @@ Tensor repeatedHeads(const Tensor& query, const Tensor& x) {
   return x.unsqueeze(-3).expand(wide).reshape(result);
 }
 
-/// The sums of both products, gate by gate: `gates` parts of (N, hidden) or (hidden).
-struct Gates {
-  std::vector<Tensor> of_input, of_hidden;
-};
-Gates gatesOf(const Tensor& input, const Tensor& hidden, const Tensor& w_ih, const Tensor& w_hh, const Optional& b_ih,
-              const Optional& b_hh, int64_t gates) {
-  return {shunt::chunk(shunt::linear(input, w_ih, b_ih), gates, -1),
-          shunt::chunk(shunt::linear(hidden, w_hh, b_hh), gates, -1)};
-}
-
 void checkCell(const char* name, const Tensor& input, const Tensor& hidden) {
   implOf(input, name, "input");
   implOf(hidden, name, "hx");
@@ -79,6 +69,21 @@ void checkCell(const char* name, const Tensor& input, const Tensor& hidden) {
               hidden.sizes());
   SHUNT_CHECK(input.dim() == 1 || input.size(0) == hidden.size(0), name, "(): Input batch size ", input.size(0),
               " doesn't match hidden0 batch size ", hidden.size(0));
+}
+
+/// The sums of both products, gate by gate: `gates` parts of (N, hidden) or (hidden).
+struct Gates {
+  std::vector<Tensor> of_input, of_hidden;
+};
+Gates gatesOf(const char* name, const Tensor& input, const Tensor& hidden, const Tensor& w_ih, const Tensor& w_hh,
+              const Optional& b_ih, const Optional& b_hh, int64_t gates) {
+  checkCell(name, input, hidden);
+  const int64_t rows = gates * hidden.size(-1);
+  for (const Tensor* w : {&w_ih, &w_hh})
+    SHUNT_CHECK(implOf(*w, name, "weights").dim() == 2 && w->size(0) == rows, name, "(): expected weights of ", rows,
+                " rows for a hidden size of ", hidden.size(-1), ", but got ", w->sizes());
+  return {shunt::chunk(shunt::linear(input, w_ih, b_ih), gates, -1),
+          shunt::chunk(shunt::linear(hidden, w_hh, b_hh), gates, -1)};
 }
 
 struct Blocks {
@@ -110,7 +115,8 @@ std::vector<int64_t> joined(std::vector<int64_t> lead, std::initializer_list<int
 
 Tensor group_norm(const Tensor& input, int64_t num_groups, const std::optional<Tensor>& weight,
                   const std::optional<Tensor>& bias, double eps, bool) {
-  implOf(input, "group_norm", "input");
+  if (!isFloatingType(implOf(input, "group_norm", "input").dtype()))
+    detail::throwNotImplementedFor("group_norm", input.scalar_type());
   SHUNT_CHECK(input.dim() >= 2, "Expected at least 2 dimensions for input tensor but received ", input.dim());
   const int64_t samples = input.size(0), channels = input.size(1);
   SHUNT_CHECK(num_groups > 0 && channels % num_groups == 0,
@@ -131,7 +137,8 @@ Tensor group_norm(const Tensor& input, int64_t num_groups, const std::optional<T
 
 Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const std::optional<Tensor>& weight,
                 std::optional<double> eps) {
-  implOf(input, "rms_norm", "input");
+  if (!isFloatingType(implOf(input, "rms_norm", "input").dtype()))
+    detail::throwNotImplementedFor("rms_norm", input.scalar_type());
   const auto count = static_cast<int64_t>(normalized_shape.size());
   SHUNT_CHECK(count > 0,
               "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
@@ -189,8 +196,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
 std::tuple<Tensor, Tensor> lstm_cell(const Tensor& input, TensorList hx, const Tensor& w_ih, const Tensor& w_hh,
                                      const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) {
   SHUNT_CHECK(hx.size() == 2, "lstm_cell expects two hidden states, but got ", hx.size());
-  checkCell("lstm_cell", input, hx[0]);
-  const Gates g = gatesOf(input, hx[0], w_ih, w_hh, b_ih, b_hh, 4);
+  const Gates g = gatesOf("lstm_cell", input, hx[0], w_ih, w_hh, b_ih, b_hh, 4);
   const auto gate = [&](size_t i) { return g.of_input[i].add(g.of_hidden[i]); };
   const Tensor cell = gate(1).sigmoid().mul(hx[1]).add(gate(0).sigmoid().mul(gate(2).tanh()));
   return {gate(3).sigmoid().mul(cell.tanh()), cell};
@@ -198,8 +204,7 @@ std::tuple<Tensor, Tensor> lstm_cell(const Tensor& input, TensorList hx, const T
 
 Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
                 const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) {
-  checkCell("gru_cell", input, hx);
-  const Gates g = gatesOf(input, hx, w_ih, w_hh, b_ih, b_hh, 3);
+  const Gates g = gatesOf("gru_cell", input, hx, w_ih, w_hh, b_ih, b_hh, 3);
   const Tensor reset = g.of_hidden[0].add(g.of_input[0]).sigmoid();
   const Tensor update = g.of_hidden[1].add(g.of_input[1]).sigmoid();
   const Tensor fresh = g.of_input[2].add(g.of_hidden[2].mul(reset)).tanh();
@@ -227,7 +232,10 @@ Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
               b.channels, " is not divisible by ", r * r);
   const int64_t channels = b.channels / (r * r);
   const Tensor parts = self.reshape(joined(b.lead, {channels, r, r, b.height, b.width}));
-  return permuteLast(parts, {0, 3, 1, 4, 2}).reshape(joined(b.lead, {channels, b.height * r, b.width * r}));
+  // A copy, also of factor 1.
+  return permuteLast(parts, {0, 3, 1, 4, 2})
+      .clone(MemoryFormat::Contiguous)
+      .reshape(joined(b.lead, {channels, b.height * r, b.width * r}));
 }
 
 Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
@@ -239,7 +247,9 @@ Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
   SHUNT_CHECK(b.width % r == 0, "pixel_unshuffle expects width to be divisible by downscale_factor, but ", b.width,
               " is not divisible by ", r);
   const Tensor parts = self.reshape(joined(b.lead, {b.channels, b.height / r, r, b.width / r, r}));
-  return permuteLast(parts, {0, 2, 4, 1, 3}).reshape(joined(b.lead, {b.channels * r * r, b.height / r, b.width / r}));
+  return permuteLast(parts, {0, 2, 4, 1, 3})
+      .clone(MemoryFormat::Contiguous)
+      .reshape(joined(b.lead, {b.channels * r * r, b.height / r, b.width / r}));
 }
 
 Tensor one_hot(const Tensor& self, int64_t num_classes) {

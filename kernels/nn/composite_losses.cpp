@@ -56,6 +56,7 @@ Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std:
   nn::lossReduction(reduction);
   implOf(self, "binary_cross_entropy");
   implOf(target, "binary_cross_entropy", "target");
+  if (!isFloatingType(self.scalar_type())) detail::throwNotImplementedFor("binary_cross_entropy", self.scalar_type());
   // Inside vmap and traces there is no value to read.
   const bool known = !self.is_meta() && self.numel() != 0 && wrapperKind(self) == WrapperKind::kNone;
   SHUNT_CHECK(!known || self.ge(0).logical_and(self.le(1)).all().item().toBool(),
@@ -71,6 +72,9 @@ Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool 
   nn::lossReduction(reduction);
   implOf(self, "kl_div");
   implOf(target, "kl_div", "target");
+  SHUNT_CHECK(isFloatingType(self.scalar_type()) && isFloatingType(target.scalar_type()),
+              "kl_div(): expected input and target of floating-point dtypes, but got ", self.scalar_type(), " and ",
+              target.scalar_type());
   if (log_target) return reduced(target.exp().mul(target.sub(self)), reduction);
   return reduced(shunt::xlogy(target, target).sub(target.mul(self)), reduction);
 }

@@ -53,6 +53,7 @@ void addLogarithms(Cases& c) {
 void addSelections(Cases& c) {
   c.push_back(pair("copysign.Tensor", [](const Tensor& a, const Tensor& b) { return a.copysign(b).mul(a); }));
   c.push_back(unary("copysign.Scalar", [](const Tensor& x) { return x.copysign(-2).mul(x); }));
+  c.push_back(pair("nextafter", [](const Tensor& a, const Tensor& b) { return nextafter(a, b).mul(b); }));
   c.push_back(pair("fmax", [](const Tensor& a, const Tensor& b) { return fmax(a, b).mul(a); }));
   c.push_back(pair("fmin", [](const Tensor& a, const Tensor& b) { return fmin(a, b).mul(a); }));
   c.push_back(unary("frac", [](const Tensor& x) { return x.frac().mul(x); }));
