@@ -23,11 +23,44 @@ namespace {
 constexpr int kCasesOfACell = 4;
 constexpr uint64_t kSeed = 20240229;
 
-/// Their values depend on the library that multiplies and its kernels for this CPU; their metadata doesn't.
+/// Their values depend on the library that multiplies and factorises, and its kernels for this CPU; their metadata
+/// doesn't.
 bool isProduct(const std::string& name) {
-  static const std::set<std::string> kProducts = {
-      "addmm", "addmv",  "addr",   "baddbmm", "bmm", "conv1d", "conv2d", "convolution", "convolution_backward",
-      "dot",   "einsum", "linear", "matmul",  "mm",  "mv",     "vdot"};
+  static const std::set<std::string> kProducts = {"addmm",
+                                                  "addmv",
+                                                  "addr",
+                                                  "baddbmm",
+                                                  "bmm",
+                                                  "conv1d",
+                                                  "conv2d",
+                                                  "convolution",
+                                                  "dot",
+                                                  "mm",
+                                                  "mv",
+                                                  "vdot",
+                                                  "convolution_backward",
+                                                  "conv_transpose1d",
+                                                  "conv_transpose2d",
+                                                  "einsum",
+                                                  "linear",
+                                                  "matmul",
+                                                  "lstm_cell",
+                                                  "gru_cell",
+                                                  "rnn_tanh_cell",
+                                                  "rnn_relu_cell",
+                                                  "scaled_dot_product_attention",
+                                                  "_linalg_det",
+                                                  "_linalg_slogdet",
+                                                  "_linalg_solve_ex",
+                                                  "linalg_cholesky",
+                                                  "linalg_cholesky_ex",
+                                                  "linalg_det",
+                                                  "linalg_inv",
+                                                  "linalg_inv_ex",
+                                                  "linalg_slogdet",
+                                                  "linalg_solve",
+                                                  "linalg_solve_ex",
+                                                  "linalg_solve_triangular"};
   return kProducts.contains(name);
 }
 
