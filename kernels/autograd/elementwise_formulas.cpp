@@ -85,7 +85,11 @@ Tensor logit_backward(const Tensor& grad, const Tensor& self, std::optional<doub
 Tensor sinc_backward(const Tensor& grad, const Tensor& self) {
   const Tensor angle = self.mul(Scalar(math::kPi));
   const Tensor slope = angle.mul(angle.cos()).sub(angle.sin()).div(angle.mul(self));
-  return zero_where(self.eq(Scalar(0)), grad.mul(slope));
+  return zero_where(angle.mul(self).eq(Scalar(0)), grad.mul(slope));
+}
+
+Tensor atan2_backward(const Tensor& grad, const Tensor& leg, const Tensor& squares) {
+  return zero_where(squares.eq(Scalar(0)), grad.mul(leg.div(squares)));
 }
 
 Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {

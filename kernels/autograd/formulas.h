@@ -35,6 +35,8 @@ Tensor erf_backward(const Tensor& grad, const Tensor& self);
 /// 0 outside [eps, 1 - eps]; NaN outside [0, 1] without eps.
 Tensor logit_backward(const Tensor& grad, const Tensor& self, std::optional<double> eps);
 Tensor sinc_backward(const Tensor& grad, const Tensor& self);
+/// grad * leg / squares, and 0 where the squares are.
+Tensor atan2_backward(const Tensor& grad, const Tensor& leg, const Tensor& squares);
 /// 0 where self is 0.
 Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Scalar>& min,

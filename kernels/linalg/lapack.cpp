@@ -79,6 +79,9 @@ LapackInt choleskyFactor(bool upper, int64_t n, T* a) {
   const LapackInt size = narrow(n);
   LapackInt info = 0;
   serialLapack<T>().potrf(upper ? "U" : "L", &size, a, &size, &info, 1);
+  // OpenBLAS's own takes NaN for a positive pivot.
+  for (int64_t i = 0; i < n && info == 0; ++i)
+    if (const T pivot = a[i * (n + 1)]; pivot != pivot) info = narrow(i + 1);
   return checked(info);
 }
 

@@ -93,7 +93,8 @@ struct Blocks {
 Blocks blocksOf(const char* name, const char* argument, const Tensor& self, int64_t factor) {
   SHUNT_CHECK(self.dim() >= 3, name, " expects input to have at least 3 dimensions, but got input with ", self.dim(),
               " dimension(s)");
-  SHUNT_CHECK(factor > 0, name, " expects a positive ", argument, ", but got ", factor);
+  SHUNT_CHECK(factor > 0 && factor <= std::numeric_limits<int32_t>::max(), name, " expects a positive ", argument,
+              " of 32 bits, but got ", factor);
   return {{self.sizes().begin(), self.sizes().end() - 3}, self.size(-3), self.size(-2), self.size(-1)};
 }
 
@@ -132,7 +133,8 @@ Tensor group_norm(const Tensor& input, int64_t num_groups, const std::optional<T
   }
   const std::vector<int64_t> shape = channelShape(channels, input.dim());
   if (isGiven(weight)) result = result.mul(weight->reshape(shape));
-  return isGiven(bias) ? result.add(bias->reshape(shape)) : result;
+  if (isGiven(bias)) result = result.add(bias->reshape(shape));
+  return result.to(input.scalar_type());  // of 16 bits, beside parameters of float32
 }
 
 Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const std::optional<Tensor>& weight,
@@ -157,8 +159,8 @@ Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const std::op
   for (int64_t d = -count; d < 0; ++d) dims.push_back(d);
   const double least = eps.value_or(x.scalar_type() == kDouble ? 0x1p-52 : 0x1p-23);
   Tensor result = x.mul(x.mul(x).mean(dims, true).add(least).rsqrt());
-  if (narrow) result = result.to(dtype);
-  return isGiven(weight) ? result.mul(*weight) : result;
+  if (isGiven(weight)) result = result.mul(*weight);
+  return result.to(dtype);
 }
 
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -178,8 +180,9 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   const Tensor values = enable_gqa ? repeatedHeads(query, value) : value;
   const Tensor mask = addedMask(query, keys, attn_mask, is_causal);
   // Half of the factor on each side keeps the products of 16-bit types small.
-  const double factor = std::sqrt(scale.value_or(1.0 / std::sqrt(static_cast<double>(query.size(-1)))));
-  Tensor scores = query.mul(factor).matmul(keys.transpose(-2, -1).mul(factor));
+  const double whole = scale.value_or(1.0 / std::sqrt(static_cast<double>(query.size(-1))));
+  const double factor = std::sqrt(std::abs(whole));
+  Tensor scores = query.mul(whole < 0 ? -factor : factor).matmul(keys.transpose(-2, -1).mul(factor));
   if (mask.defined()) scores = scores.add(mask).to(query.scalar_type());  // a float mask of 16-bit scores
   // A row that sees nothing gives zeros, and zeros as gradients.
   Tensor blind;
@@ -196,6 +199,9 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
 std::tuple<Tensor, Tensor> lstm_cell(const Tensor& input, TensorList hx, const Tensor& w_ih, const Tensor& w_hh,
                                      const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) {
   SHUNT_CHECK(hx.size() == 2, "lstm_cell expects two hidden states, but got ", hx.size());
+  checkCell("lstm_cell", input, hx[1]);
+  SHUNT_CHECK(hx[1].sizes() == hx[0].sizes(), "lstm_cell(): expected hidden states of one shape, but got ",
+              hx[0].sizes(), " and ", hx[1].sizes());
   const Gates g = gatesOf("lstm_cell", input, hx[0], w_ih, w_hh, b_ih, b_hh, 4);
   const auto gate = [&](size_t i) { return g.of_input[i].add(g.of_hidden[i]); };
   const Tensor cell = gate(1).sigmoid().mul(hx[1]).add(gate(0).sigmoid().mul(gate(2).tanh()));
@@ -213,13 +219,13 @@ Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const
 
 Tensor rnn_tanh_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
                      const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) {
-  checkCell("rnn_tanh_cell", input, hx);
-  return shunt::linear(input, w_ih, b_ih).add(shunt::linear(hx, w_hh, b_hh)).tanh();
+  const Gates g = gatesOf("rnn_tanh_cell", input, hx, w_ih, w_hh, b_ih, b_hh, 1);
+  return g.of_input[0].add(g.of_hidden[0]).tanh();
 }
 Tensor rnn_relu_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
                      const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) {
-  checkCell("rnn_relu_cell", input, hx);
-  return shunt::linear(input, w_ih, b_ih).add(shunt::linear(hx, w_hh, b_hh)).relu();
+  const Gates g = gatesOf("rnn_relu_cell", input, hx, w_ih, w_hh, b_ih, b_hh, 1);
+  return g.of_input[0].add(g.of_hidden[0]).relu();
 }
 
 Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {

@@ -61,8 +61,17 @@ Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std:
   const bool known = !self.is_meta() && self.numel() != 0 && wrapperKind(self) == WrapperKind::kNone;
   SHUNT_CHECK(!known || self.ge(0).logical_and(self.le(1)).all().item().toBool(),
               "binary_cross_entropy(): all elements of input should be between 0 and 1");
-  const Tensor absent = shunt::sub(target, 1).mul(self.neg().log1p().clamp_min(-100));
-  Tensor loss = absent.sub(target.mul(self.log().clamp_min(-100)));
+  // The gradient is (x - target) / (x (1 - x)), of which the divisor is at least 1e-12. Next to 0 and 1, where that
+  // counts and the logarithms have none, it is that of a line.
+  const Tensor fixed = self.detach();
+  const Tensor at_end = fixed.mul(fixed.neg().add(1)).lt(1e-12);
+  const Tensor inside = self.masked_fill(at_end, 0.5);
+  const Tensor between = shunt::sub(target, 1).mul(inside.neg().log1p()).sub(target.mul(inside.log()));
+  const Tensor end = shunt::sub(target, 1)
+                         .mul(fixed.neg().log1p().clamp_min(-100))
+                         .sub(target.mul(fixed.log().clamp_min(-100)))
+                         .add(self.sub(fixed).mul(1e12).mul(fixed.sub(target)));
+  Tensor loss = shunt::where(at_end, end, between);
   if (weight && weight->defined()) loss = shunt::mul(loss, *weight);
   return reduced(loss, reduction);
 }

@@ -124,7 +124,13 @@ std::shared_ptr<const Kernel> makeKernel(const Key& key) {
   const Geometry g(key);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const auto forward = describeForward(g, g.kind == kForwardWithBias, attributes);
+  dnnl::convolution_forward::primitive_desc forward;
+  try {
+    forward = describeForward(g, g.kind == kForwardWithBias, attributes);
+  } catch (const dnnl::error&) {
+    // It refuses the padding that a transposed convolution with much output_padding has.
+    return nullptr;
+  }
   if (!forward) return nullptr;
   Kernel kernel;
   if (g.kind == kData) {

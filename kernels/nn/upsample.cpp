@@ -60,8 +60,9 @@ Tensor nearest(const char* name, const Tensor& self, IntArrayRef output_size, co
   Tensor result = self;
   for (const Axis& a : axesOf(name, self, output_size, false, factors)) {
     // As in PyTorch, images that keep or double their size do so whatever the factor; signals don't.
+    // It counts in float32, which decides where a place falls on a whole number.
     const double step = N == 1 ? a.step : a.out == a.size ? 1.0 : a.out == 2 * a.size ? 0.5 : a.step;
-    const Tensor places = numbered(self, a.out).mul(step).floor().clamp_max(a.size - 1);
+    const Tensor places = numbered(self, a.out).to(kFloat).mul(step).floor().clamp_max(a.size - 1);
     result = result.index_select(a.dim, places.to(kLong));
   }
   return inLayoutOf(self, result);

@@ -35,11 +35,13 @@ Tensor placesIn(const Tensor& rows, const Tensor& values, bool out_int32, bool r
   return out_int32 ? places.to(kInt) : places;
 }
 
-/// As a tensor that compares with the boundaries exactly.
+/// As a tensor of the boundaries' dtype where that is a floating-point one: numbers beyond it are infinite.
 Tensor numberBeside(const Scalar& value, const Tensor& boundaries) {
   const ScalarType dtype = boundaries.scalar_type();
   const ScalarType of_number = isFloatingType(dtype) ? dtype : value.isFloatingPoint() ? kDouble : kLong;
-  return shunt::scalar_tensor(value, TensorOptions(of_number).device(boundaries.device()));
+  const TensorOptions options = TensorOptions(of_number).device(boundaries.device());
+  if (isFloatingType(dtype)) return shunt::scalar_tensor(value, options.dtype(kDouble)).to(dtype);
+  return shunt::scalar_tensor(value, options);
 }
 
 bool isRight(bool right, std::optional<std::string_view> side) {

@@ -263,3 +263,50 @@ def test_masks_of_attention():
             F.scaled_dot_product_attention(q, q, q, attn_mask=shunt.ones(2, 2, dtype=dtype))
     half = q.half()
     assert F.scaled_dot_product_attention(half, half, half, attn_mask=shunt.zeros(2, 2)).dtype is shunt.float16
+
+
+def test_losses_of_saturated_probabilities_have_gradients():
+    x = shunt.tensor([0.0, 1.0, 1.0, 0.0, 0.25], requires_grad=True)
+    loss = F.binary_cross_entropy(x, shunt.tensor([0.0, 1.0, 0.0, 1.0, 1.0]), reduction="none")
+    assert loss.tolist()[:4] == [0.0, 0.0, 100.0, 100.0]
+    loss.sum().backward()
+    assert x.grad.tolist() == pytest.approx([0.0, 0.0, 1e12, -1e12, -4.0])
+    logits = shunt.tensor([50.0], requires_grad=True)
+    shunt.nn.BCELoss()(logits.sigmoid(), shunt.ones(1)).backward()
+    assert logits.grad.item() == 0
+
+
+def test_edges_of_composites():
+    with pytest.raises(RuntimeError, match="of 32 bits"):
+        F.pixel_shuffle(ones(1, 4, 2, 2), 2**32)
+    image = ones(1, 4, 2, 2)
+    F.pixel_shuffle(image, 1).fill_(3)
+    assert image.max().item() == 1
+    q, k, v = (shunt.arange(4.0).reshape(1, 2, 2) + i for i in range(3))
+    assert shunt.equal(
+        F.scaled_dot_product_attention(q, k, v, scale=-0.5), F.scaled_dot_product_attention(-q, k, v, scale=0.5)
+    )
+    for rows in (2, 3, 5):
+        with pytest.raises(RuntimeError, match="expected weights of"):
+            shunt.lstm_cell(ones(2, 3), [ones(2, 1), ones(2, 1)], ones(rows, 3), ones(rows, 1))
+    with pytest.raises(RuntimeError, match="of one shape"):
+        shunt.lstm_cell(ones(2, 3), [ones(2, 2), ones(2, 1)], ones(8, 3), ones(8, 2))
+    with pytest.raises(RuntimeError, match="expected weights of"):
+        shunt.rnn_tanh_cell(ones(2, 3), ones(2, 2), ones(4, 3), ones(1, 2))
+    assert shunt.nn.GroupNorm(2, 4)(ones(2, 4, 3).bfloat16()).dtype is shunt.bfloat16
+    assert F.conv_transpose1d(ones(1, 1, 3), ones(1, 1, 2), dilation=3, output_padding=2).tolist() == \
+        F.conv_transpose1d(ones(1, 1, 3).double(), ones(1, 1, 2).double(), dilation=3, output_padding=2).tolist()
+    assert F.interpolate(shunt.arange(2.0).reshape(1, 1, 2), size=82)[0, 0, 41].item() == 0
+    with pytest.raises(RuntimeError, match="positive-definite"):
+        shunt.linalg.cholesky(shunt.tensor([[float("nan"), 1.0], [1.0, 2.0]]))
+
+
+def test_gradients_at_poles():
+    y = shunt.zeros(1, requires_grad=True)
+    shunt.atan2(y, shunt.zeros(1)).backward()
+    assert y.grad.item() == 0
+    x = shunt.tensor([1e-25], requires_grad=True)
+    shunt.sinc(x).backward()
+    assert x.grad.item() == 0
+    assert shunt.polygamma(172, shunt.tensor([0.5], dtype=shunt.float64)).item() == -float("inf")
+    assert shunt.bucketize(1e300, shunt.tensor([1.0, 2.0])).item() == 2

@@ -4,6 +4,8 @@
 
 #include <shunt/elementwise/functor.h>
 
+#include <cstdint>
+
 namespace shunt::functors {
 
 #define SHUNT_GAMMA_FUNCTOR(Name, function)       \
@@ -30,9 +32,10 @@ struct Polygamma : FloatFunctor<1, 1> {
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C x, C n) const {
     const auto order = static_cast<double>(n);
-    double factor = -1;  // (-1)^(n + 1) n!, infinite where zeta's terms are of no account
-    for (double k = 1; k <= order && factor - factor == 0; k += 1) factor *= -k;
-    return static_cast<C>(factor * math::zeta(order + 1, static_cast<double>(x)));
+    double factorial = 1;  // infinite from 171 on
+    for (double k = 1; k <= order && factorial - factorial == 0; k += 1) factorial *= k;
+    const bool even = static_cast<int64_t>(n) % 2 == 0;
+    return static_cast<C>((even ? -factorial : factorial) * math::zeta(order + 1, static_cast<double>(x)));
   }
 };
 
