@@ -15,10 +15,11 @@ enum RuleFlag : unsigned {
   kNoExtremes = 4,    // libtorch's result for extremes is undefined (INT_MIN / -1)
   kCasts = 8,         // values must fit every dtype: others are undefined in C++
   kProbabilities = 16,
-  kSameDtypes = 32,  // mixed dtypes only in invalid calls
-  kNoInvalid = 128,  // libtorch does not check its arguments
-  kNoOverlap = 256,  // libtorch writes beyond an expanded out= tensor
-  kNoGradForm = 64,  // refuses floating-point numbers, or tensors that require grad
+  kSameDtypes = 32,   // mixed dtypes only in invalid calls
+  kNoInvalid = 128,   // libtorch does not check its arguments
+  kNoOverlap = 256,   // libtorch writes beyond an expanded out= tensor
+  kNoGradForm = 64,   // refuses floating-point numbers, or tensors that require grad
+  kRarelyRuns = 512,  // of few matrices factors are asked for that they have, into results of the right dtypes
 };
 
 /// `shapes`: alternatives apart by '|', in each one token a tensor argument (not out=), apart by spaces:
