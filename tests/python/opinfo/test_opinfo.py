@@ -22,7 +22,7 @@ from served import SERVED
 
 DIFFERENCES = json.loads(Path(__file__).with_name("differences.json").read_text())
 # Entries that are served, of the table's; more is welcome, fewer is a loss.
-SERVED_AT_LEAST = 499
+SERVED_AT_LEAST = 526
 MOST_DIFFERENCES = 40
 # Of what PyTorch leaves open, or has wrong, which sample shows it depends on its version and machine: it may be absent.
 _MAY_BE_ABSENT = "may be absent: "
