@@ -166,6 +166,7 @@ TEST(Bitcode, OnlySourcesWithStateAreWithoutBitcode) {
                                          "pointwise/stream.cpp",
                                          "linalg/blas.cpp",
                                          "linalg/gemm_bfloat16.cpp",
+                                         "linalg/lapack.cpp",
                                          "linalg/matrix_product.cpp",
                                          "linalg/row_dots.cpp",
                                          "linalg/small_gemm.cpp",
