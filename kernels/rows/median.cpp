@@ -47,7 +47,7 @@ Pair medianAlong(const char* name, const Tensor& self, int64_t dim, bool keepdim
 
 Tensor medianOfAll(const char* name, const Tensor& self, bool skip_nan) {
   checkNumbers(self, name);
-  if (self.numel() != 0) return std::get<0>(medianAlong(name, self.reshape({-1}), 0, false, skip_nan));
+  if (self.numel() != 0) return std::get<0>(medianAlong(name, self.reshape({-1}), 0, false, skip_nan)).clone();
   // NaN, and what processors make of it where they convert it to an integer.
   switch (self.scalar_type()) {
     case kLong:

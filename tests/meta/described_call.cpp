@@ -70,6 +70,9 @@ bool isAboutElements(const std::string& message) {
       "ZeroDivisionError",               // integers
       "Mask tensor can take 0 and 1 values only",
       "bernoulli_ expects p to be in [0, 1]",
+      "is singular",  // a matrix
+      "not positive-definite",
+      "Class values must be",  // one_hot
   };
   const bool fills_with_element = contains(message, "fill") && contains(message, ".Tensor)");
   if (fills_with_element && contains(message, "value cannot be converted to type")) return true;

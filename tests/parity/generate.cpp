@@ -26,12 +26,18 @@ struct OutGuess {
 };
 
 // What the operator makes of its inputs, asked of the model with an empty out= of one dtype after another.
-std::vector<OutGuess> guessOuts(const Case& c, const std::vector<size_t>& outs, int dtype) {
-  for (const int candidate : {dtype, 6, 11, 4, 7}) {
+std::vector<OutGuess> guessOuts(const Draft& d, const std::vector<size_t>& outs) {
+  const Case& c = d.c;
+  const auto nameOf = [&](size_t k) -> const std::string& { return d.schema.arguments()[outs[k]].name; };
+  const auto isOfLapack = [&](size_t k) { return nameOf(k) == "pivots" || nameOf(k) == "info"; };
+  bool of_lapack = false;
+  for (size_t k = 0; k < outs.size(); ++k) of_lapack |= isOfLapack(k);
+  for (const int candidate : {d.dtype, 6, 11, 4, 7}) {
     Case probe = c;
     for (size_t k = 0; k < outs.size(); ++k) {
       StorageSpec storage;
-      storage.dtype = k == 1 ? 4 : candidate;  // max.dim_max: values, then indices
+      // int32; max.dim_max: values, then indices; what the operator gives otherwise
+      storage.dtype = isOfLapack(k) ? 3 : k == 1 && !of_lapack ? 4 : candidate;
       TensorSpec t;
       t.storage = static_cast<int>(probe.storages.size());
       t.sizes = {0};
@@ -50,13 +56,13 @@ std::vector<OutGuess> guessOuts(const Case& c, const std::vector<size_t>& outs, 
     }
     return guesses;
   }
-  return std::vector<OutGuess>(outs.size(), {dtype, {0}});
+  return std::vector<OutGuess>(outs.size(), {d.dtype, {0}});
 }
 
 void drawOuts(Draft& d, bool plain) {
   const std::vector<size_t> outs = outArguments(d.schema);
   if (outs.empty()) return;
-  const std::vector<OutGuess> guesses = guessOuts(d.c, outs, d.dtype);
+  const std::vector<OutGuess> guesses = guessOuts(d, outs);
   for (size_t k = 0; k < outs.size(); ++k) {
     const OutGuess& guess = guesses[k];
     const bool cell_decides = !hasTensorInput(d.schema);

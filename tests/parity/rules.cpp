@@ -29,7 +29,7 @@ constexpr Rule kRules[] = {
     {"*linalg_*det", "nn|bnn", kMetadataOnly | kSameDtypes | kRarelyRuns},
     {"linalg_cholesky*", "nn|bnn", kMetadataOnly | kSameDtypes | kProbabilities | kRarelyRuns},
     {"linalg_inv*", "nn|bnn", kMetadataOnly | kSameDtypes | kRarelyRuns},
-    {"linalg_solve_triangular", "nn nn|nn nk|bnn bnk|nn bnk", kMetadataOnly | kSameDtypes},
+    {"linalg_solve_triangular", "nn nn|nn nk|bnn bnk|nn bnk", kMetadataOnly | kSameDtypes | kRarelyRuns},
     {"*linalg_solve*", "nn n|nn nn|nn nk|bnn bn|bnn bnk|nn bnk", kMetadataOnly | kSameDtypes | kRarelyRuns},
     // Reductions.
     {"sum*", "A", kAccumulates},
