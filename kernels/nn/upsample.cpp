@@ -41,8 +41,7 @@ std::array<Axis, N> axesOf(const char* name, const Tensor& self, IntArrayRef out
                 self.sizes(), " and output of size ", output_size);
     axes[i] = {dim, size, out, stepOf(size, out, factors[i], align_corners)};
   }
-  if (!isFloatingType(dtype) && dtype != kByte)
-    throw NotImplementedError(detail::str("\"", name, "\" not implemented for '", dtype, "'"));
+  if (!isFloatingType(dtype) && dtype != kByte) detail::throwNotImplementedFor(name, dtype);
   return axes;
 }
 

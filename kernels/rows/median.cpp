@@ -13,8 +13,7 @@ namespace {
 using Pair = std::tuple<Tensor, Tensor>;
 
 void checkNumbers(const Tensor& self, const char* name) {
-  if (implOf(self, name).dtype() == kBool)
-    throw NotImplementedError(detail::str("\"", name, "_out\" not implemented for 'Bool'"));
+  if (implOf(self, name).dtype() == kBool) detail::throwNotImplementedFor(detail::str(name, "_out").c_str(), kBool);
 }
 
 /// The place of each row's median among its sorted elements, of which NaN are the last; one element along `dim`.

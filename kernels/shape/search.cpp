@@ -18,7 +18,7 @@ bool isReadable(const Tensor& t) { return !t.is_meta() && t.numel() != 0 && wrap
 Tensor placesIn(const Tensor& rows, const Tensor& values, bool out_int32, bool right) {
   const int64_t size = rows.size(-1);
   if (rows.scalar_type() == kBool && values.scalar_type() == kBool)
-    throw NotImplementedError("\"searchsorted_out_cpu\" not implemented for 'Bool'");
+    detail::throwNotImplementedFor("searchsorted_out_cpu", kBool);
   SHUNT_CHECK(!out_int32 || size < std::numeric_limits<int32_t>::max(),
               "torch.searchsorted(): the size of boundaries' last dimension should be less than ",
               std::numeric_limits<int32_t>::max(), ", but we got ", size);
@@ -70,8 +70,7 @@ Tensor inOrder(const Tensor& rows, const std::optional<Tensor>& sorter) {
 
 Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights, int64_t minlength) {
   const ScalarType dtype = implOf(self, "bincount").dtype();
-  if (!isIntegralType(dtype, false))
-    throw NotImplementedError(detail::str("\"bincount_cpu\" not implemented for '", dtype, "'"));
+  if (!isIntegralType(dtype, false)) detail::throwNotImplementedFor("bincount_cpu", dtype);
   SHUNT_CHECK(minlength >= 0, "minlength should be >= 0");
   SHUNT_CHECK(self.dim() == 1, "bincount only supports 1-d non-negative integral inputs.");
   if (self.numel() == 0) return self.new_zeros({minlength}, TensorOptions(kLong));

@@ -103,7 +103,7 @@ SHUNT_ALWAYS_INLINE double zetaPositive(double s, double q) {
   for (; terms < 10 || q < 10; ++terms, q += 1) sum += shunt::math::pow(q, -s);
   const double power = shunt::math::pow(q, -s);
   sum += q * power / (s - 1) + 0.5 * power;
-  // (2k)! / B(2k).
+  // (2k)! / B(2k), as S. Moshier's Cephes library lists them.
   constexpr double kDivisors[] = {12.0,
                                   -720.0,
                                   30240.0,
