@@ -3,6 +3,8 @@
 #include "python/src/call/parse.h"
 #include "python/src/types/constants.h"
 
+#include <shunt/core/near_names.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,42 +26,19 @@ std::string describeGiven(const Call& call) {
   return fmt::format("({})", fmt::join(parts, ", "));
 }
 
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t corner = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t up = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, corner + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      corner = up;
-    }
-  }
-  return row[b.size()];
-}
-
 bool isHidden(const Signature& s, size_t i) {
   return (s.is_method && i == s.self_index) || (s.parameters[i].is_out && i != s.first_output);
 }
 
-/// The parameter whose name is written most like the keyword; empty where none is near.
-std::string nearName(const Signature& s, const std::string& keyword) {
-  std::string best;
-  size_t least = std::max<size_t>(2, keyword.size() / 3) + 1;
+/// The names by which the parameters may be given, NumPy's too.
+std::vector<std::string> namesOf(const Signature& s) {
+  std::vector<std::string> names;
   for (size_t i = 0; i < s.parameters.size(); ++i) {
     if (isHidden(s, i)) continue;
-    PyObject* const numpy = numpyNameOf(s.parameters[i].name);
-    for (PyObject* spelt : {s.parameters[i].name, numpy}) {
-      if (spelt == nullptr) continue;
-      const std::string name = utf8(spelt);
-      if (const size_t d = distance(keyword, name); d < least) {
-        least = d;
-        best = name;
-      }
-    }
+    for (PyObject* spelt : {s.parameters[i].name, numpyNameOf(s.parameters[i].name)})
+      if (spelt != nullptr) names.push_back(utf8(spelt));
   }
-  return best;
+  return names;
 }
 
 std::string expected(const Parameter& p) {
@@ -97,9 +76,8 @@ std::string whyNot(const std::string& name, const Signature& s, const Call& call
     if (place == s.parameters.size()) {
       if (s.takes_requires_grad && keyword == "requires_grad")
         return fmt::format("{}(): argument 'requires_grad' must be bool, not {}", name, typeNameOf(value));
-      const std::string near = nearName(s, keyword);
       return fmt::format("{}() got an unexpected keyword argument '{}'{}", name, keyword,
-                         near.empty() ? "" : "; did you mean '" + near + "'?");
+                         shunt::detail::didYouMean(keyword, namesOf(s)));
     }
     const Parameter& p = s.parameters[place];
     if (filled[place]) return fmt::format("{}() got multiple values for argument '{}'", name, keyword);
