@@ -34,8 +34,7 @@ int64_t bytesOfBuffers(const std::string& plan) {
 }
 
 void expectSame(const Tensors& expected, const Tensors& got, const std::string& plan) {
-  ASSERT_EQ(expected.size(), got.size());
-  for (size_t k = 0; k < got.size(); ++k) ASSERT_TRUE(same(expected[k], got[k])) << k << "\n" << plan;
+  ASSERT_TRUE(same(expected, got)) << plan;
 }
 
 /// Some runs; how many of them stayed in the buffers.

@@ -29,7 +29,7 @@ QuickCounts countsOf(const Plan& plan, const Graph& graph, const Tensors& in) {
   const Tensors got = plan.run(in);
   const QuickCounts after = quickCounts();
   const Tensors expected = graph.run(in);
-  for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(same(expected[i], got[i])) << i << "\n" << plan.describe();
+  EXPECT_TRUE(same(expected, got)) << "\n" << plan.describe();
   return {.products = after.products - before.products,
           .reductions = after.reductions - before.reductions,
           .fills = after.fills - before.fills,
@@ -85,7 +85,7 @@ TEST(CompileQuick, ViewsOfWhatIsWrittenMeanwhile) {
   const Plan plan(graph);
   for (int i = 0; i < 3; ++i) {
     const Tensors a = inputs(), b = inputs(), expected = graph.run(a), got = plan.run(b);
-    for (size_t k = 0; k < got.size(); ++k) EXPECT_TRUE(same(expected[k], got[k])) << k << plan.describe();
+    EXPECT_TRUE(same(expected, got)) << plan.describe();
     EXPECT_TRUE(same(a[0], b[0]));
     EXPECT_EQ(a[0]._version(), b[0]._version());
   }
@@ -340,7 +340,7 @@ TEST(CompileQuick, SmallTensorsOfOnesAndZeros) {
   const auto check = [&] {
     before = quickCounts().fills;
     const Tensors expected = f(x), got = fast(x);
-    for (size_t k = 0; k < got.size(); ++k) ASSERT_TRUE(same(expected[k], got[k])) << k << fast.plan();
+    ASSERT_TRUE(same(expected, got)) << fast.plan();
     for (const Tensor& t : got) Tensor(t).add_(1);  // theirs alone
   };
   for (int i = 0; i < 6; ++i) check();
@@ -417,7 +417,7 @@ TEST(CompileQuick, WhatIsSharedDoesNotBecomeItsView) {
     fast_adds(x);
     expectSameGrad(plain.b.grad(), other.b.grad());
     const Tensors expected = sums(leaf, y), got = fast_sums(y);
-    for (size_t k = 0; k < got.size(); ++k) ASSERT_TRUE(same(expected[k], got[k])) << k << fast_sums.plan();
+    ASSERT_TRUE(same(expected, got)) << fast_sums.plan();
     EXPECT_EQ(expected[2].is_view(), got[2].is_view());
     EXPECT_EQ(expected[2].is_alias_of(expected[0]), got[2].is_alias_of(got[0]));
     expectSameGrad(leaf.grad(), others.grad());
