@@ -2,6 +2,7 @@
 // are taken, and that they are left where something else has to be called or tensors lie in another way.
 #include "src/compile/program/plan.h"
 #include "src/compile/steps/quick_counts.h"
+#include "tests/compile/plan_parts.h"
 #include "tests/compile/registering.h"
 #include "tests/compile/same.h"
 
@@ -66,7 +67,7 @@ TEST(CompileQuick, ProductsOfEachLayout) {
           const Plan plan(graph);
           const QuickCounts counts = countsOf(plan, graph, in);
           EXPECT_EQ(counts.products, 10u) << plan.describe();
-          EXPECT_EQ(static_cast<int64_t>(counts.views), count(plan.describe(), ", late")) << plan.describe();
+          EXPECT_EQ(counts.views, callsOf(plan, "", PlanCall::kLate)) << plan.describe();
           if (rows > 1 && inner > 1 && columns > 1) EXPECT_GE(counts.views, 5u) << plan.describe();
         }
 }
@@ -172,7 +173,7 @@ TEST(CompileQuick, ViewsThatAreAddedToATensorThatLeaves) {
   const Graph graph = trace(f, in);
   const Plan plan(graph);
   countsOf(plan, graph, in);
-  EXPECT_EQ(count(plan.describe(), "aten::view, late"), 1) << plan.describe();
+  EXPECT_EQ(callsOf(plan, "aten::view", PlanCall::kLate), 1u) << plan.describe();
 }
 
 TEST(CompileQuick, ReductionsOfAllElements) {
@@ -316,7 +317,7 @@ TEST(CompileQuick, ReductionsWithTheirViews) {
   const Graph graph = trace(f, in);
   const Plan plan(graph);
   EXPECT_EQ(countsOf(plan, graph, in).reductions, 3u) << plan.describe();
-  EXPECT_EQ(count(plan.describe(), "aten::sum.dim_IntList, prepared, without a tensor"), 1) << plan.describe();
+  EXPECT_EQ(callsOf(plan, "aten::sum.dim_IntList", PlanCall::kPreparedWithoutTensor), 1u) << plan.describe();
   EXPECT_EQ(countsOf(plan, graph, {numbers({6, 4}, 3).t(), in[1]}).reductions, 0u);
 }
 
@@ -388,8 +389,8 @@ TEST(CompileQuick, GradsThatAreViewsAreWhatTheyShow) {
       expectSameGrad(plain.b.grad(), other.b.grad());
       ASSERT_TRUE(same(plain.w, other.w) && same(plain.b, other.b)) << i;
     }
-    EXPECT_EQ(count(fast.plan(), "aten::sum.dim_IntList, prepared, with its view"), 1) << fast.plan();
-    EXPECT_EQ(count(fast.plan(), "aten::view, which its argument becomes"), 1) << fast.plan();
+    EXPECT_EQ(callsOf(fast, "aten::sum.dim_IntList", PlanCall::kPreparedWithView), 1u) << fast.plan();
+    EXPECT_EQ(callsOf(fast, "aten::view", PlanCall::kArgument), 1u) << fast.plan();
     EXPECT_EQ(quickCounts().products - before.products, 2u) << fast.plan();
     EXPECT_EQ(quickCounts().grads - before.grads, 2u) << fast.plan();
     EXPECT_GE(quickCounts().views - before.views, 3u) << fast.plan();
@@ -422,8 +423,8 @@ TEST(CompileQuick, WhatIsSharedDoesNotBecomeItsView) {
     EXPECT_EQ(expected[2].is_alias_of(expected[0]), got[2].is_alias_of(got[0]));
     expectSameGrad(leaf.grad(), others.grad());
   }
-  EXPECT_EQ(count(fast_sums.plan(), "which its argument becomes"), 0) << fast_sums.plan();
-  EXPECT_EQ(count(fast_sums.plan(), "with its view"), 0) << fast_sums.plan();
+  EXPECT_EQ(callsOf(fast_sums, "", PlanCall::kArgument), 0u) << fast_sums.plan();
+  EXPECT_EQ(callsOf(fast_sums, "", PlanCall::kPreparedWithView), 0u) << fast_sums.plan();
   EXPECT_GE(fast_sums.counts().hits, 5u);
 }
 

@@ -55,7 +55,7 @@ int main() {
     jit::set_enabled(true);
     kept.push_back(compile(c.function));
     for (int i = 0; i < kRuns; ++i) good &= test::differenceOf(expected, kept.back()(c.inputs)).empty();
-    native &= kept.back().plan().find("; native") != std::string::npos;
+    native &= kept.back().plans().at(0).parts.at(0).code->state == PlanCode::State::kNative;
   }
   const jit::Stats s = jit::stats();
   std::printf("good=%d available=%d thunks=%d compiled=%d loaded=%d rejected=%d failed=%d pairs=%d\n", good,
