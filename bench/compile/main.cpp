@@ -8,6 +8,7 @@
 #include "bench/thunks/interleave.h"
 #include "bench/thunks/row.h"
 #include "bench/verdict.h"
+#include "tests/support/difference.h"
 
 #include <shunt/jit/jit.h>
 #include <shunt/shunt.h>
@@ -16,7 +17,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 namespace {
 
@@ -53,16 +53,10 @@ Tensors outcomeOf(const bench::CompileRow& row, const bench::Function& f) {
   return out;
 }
 
-bool sameBits(const shunt::Tensor& a, const shunt::Tensor& b) {
-  if (a.sizes() != b.sizes() || a.dtype() != b.dtype()) return false;
-  const shunt::Tensor x = a.contiguous(), y = b.contiguous();
-  return x.numel() == 0 || std::memcmp(x.data_ptr(), y.data_ptr(), static_cast<size_t>(x.nbytes())) == 0;
-}
-
 /// Whether the hand-written function does the row's work.
 bool twinAgrees(const bench::CompileRow& row) {
   const Tensors expected = outcomeOf(row, row.function), got = outcomeOf(row, row.by_hand);
-  return std::equal(expected.begin(), expected.end(), got.begin(), got.end(), sameBits);
+  return shunt::test::differenceOf(expected, got, shunt::test::kButStrides).empty();
 }
 
 /// A comparison with its verdict. What misses is compared again, twice at most.

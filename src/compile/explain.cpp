@@ -19,9 +19,9 @@ const Graph* CompiledFunction::graph() const {
   return last != nullptr ? &last->graph : nullptr;
 }
 
-std::string CompiledFunction::plan() const {
+std::vector<PlanDescription> CompiledFunction::plans() const {
   const Variant* last = state_->variants.last();
-  return last != nullptr ? last->describe() : "";
+  return last != nullptr ? last->plans() : std::vector<PlanDescription>();
 }
 
 namespace {

@@ -31,14 +31,16 @@ bool detail::CompiledFunction::Variant::isCurrent() const {
   return true;
 }
 
-std::string detail::CompiledFunction::Variant::describe() const {
-  return executor->describe() + (backward != nullptr ? backward->describe() : "");
+std::vector<PlanDescription> detail::CompiledFunction::Variant::plans() const {
+  std::vector<PlanDescription> out{executor->description()};
+  if (backward != nullptr) backward->describe(out);
+  return out;
 }
 
 void detail::CompiledFunction::Variant::dump() const {
   const std::string guarded = guard->describe() + '\n';
   compiled::dumpTo(dumped + ".graph", guarded + graph.print() + (backward != nullptr ? backward->print() : ""));
-  compiled::dumpTo(dumped + ".plan", guarded + describe());
+  compiled::dumpTo(dumped + ".plan", guarded + textOf(plans()));
 }
 
 detail::CompileOutputs detail::CompiledFunction::Variant::runFor(const CompileArguments& arguments,

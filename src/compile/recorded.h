@@ -29,8 +29,8 @@ class detail::CompiledFunction::Variant {
   /// Whether every operator that was called when it was recorded is registered as it was then. Cheap while nothing
   /// was registered at all.
   bool isCurrent() const;
-  /// For people: how the graph is run.
-  std::string describe() const;
+  /// How the graph is run, then its backward passes.
+  std::vector<PlanDescription> plans() const;
   /// Writes graph and plan to the files of `dumped`.
   void dump() const;
 

@@ -142,9 +142,10 @@ TEST(CompiledBackward, GradientsThatLieInOtherWays) {
       y.backward(g);
       for (int i = 0; i < 2; ++i) EXPECT_TRUE(same(b[i].grad(), a[i].grad())) << g.strides();
     }
-  EXPECT_THAT(fast.plan(), HasSubstr("backward of a gradient with strides [5, 1]"));
-  EXPECT_THAT(fast.plan(), HasSubstr("backward of a gradient with strides [0, 0]"));
-  EXPECT_THAT(fast.plan(), HasSubstr("backward of others"));
+  std::vector<std::string> passes;
+  for (const PlanDescription& d : fast.plans()) passes.push_back(d.of);
+  EXPECT_THAT(passes, testing::ElementsAre("", "backward of a gradient with strides [5, 1]",
+                                           "backward of a gradient with strides [0, 0]", "backward of others"));
   EXPECT_TRUE(isCompiled(fast(leaf({3, 4}), leaf({4, 5})))) << "the graph was never run again";
 }
 

@@ -2,6 +2,7 @@
 // are eager code's, which ones are taken, and what happens where a run has to leave the buffers.
 #include "src/compile/program/plan.h"
 #include "src/compile/steps/quick_counts.h"
+#include "tests/compile/plan_parts.h"
 #include "tests/compile/registering.h"
 #include "tests/compile/same.h"
 
@@ -24,18 +25,8 @@ using compiled::quickCounts;
 using Tensors = std::vector<Tensor>;
 using Function = std::function<Tensors(const Tensors&)>;
 
-int64_t inBuffers(const std::string& plan) {
-  const size_t at = plan.find(" results without tensors");
-  return at == std::string::npos ? 0 : std::stoll(plan.substr(plan.rfind('\n', at) + 1));
-}
-int64_t bytesOfBuffers(const std::string& plan) {
-  const std::string before = "without tensors, in ";
-  return std::stoll(plan.substr(plan.find(before) + before.size()));
-}
-
 void expectSame(const Tensors& expected, const Tensors& got, const std::string& plan) {
-  ASSERT_EQ(expected.size(), got.size());
-  for (size_t k = 0; k < got.size(); ++k) ASSERT_TRUE(same(expected[k], got[k])) << k << "\n" << plan;
+  ASSERT_TRUE(same(expected, got)) << plan;
 }
 
 /// Some runs; how many of them stayed in the buffers.
@@ -46,12 +37,12 @@ uint64_t buffered(const Plan& plan, const Function& f, const Tensors& in, int ru
 }
 
 /// `results`: that lie in buffers. The first run records.
-std::string expectBuffers(const Function& f, const Tensors& in, int64_t results) {
+PlanDescription expectBuffers(const Function& f, const Tensors& in, size_t results) {
   const NoGradGuard no_grad;
   const Plan plan(trace(f, in));
   EXPECT_EQ(buffered(plan, f, in, 4), results > 0 ? 3u : 0u) << plan.describe();
-  EXPECT_EQ(inBuffers(plan.describe()), results) << plan.describe();
-  return plan.describe();
+  EXPECT_EQ(inBuffers(plan), results) << plan.describe();
+  return plan.description();
 }
 
 TEST(CompileBuffers, WhatNobodyElseReads) {
@@ -79,9 +70,9 @@ TEST(CompileBuffers, WhatNobodyElseReads) {
 TEST(CompileBuffers, ViewsOfBuffersAndOfArguments) {
   const Tensors in = {numbers({4, 6}, 1), numbers({6, 5}, 2), numbers({4}, 3), numbers({5, 4}, 4)};
   const auto product = [](const Tensors& t) { return t[0].mm(t[1]); };  // [4, 5]
-  const std::string one = expectBuffers(
+  const PlanDescription one = expectBuffers(
       [&](const Tensors& t) { return Tensors{product(t).t().mm(t[0]).relu().sum(IntArrayRef{0})}; }, in, 3);
-  EXPECT_EQ(count(one, "aten::t, late"), 1) << one;
+  EXPECT_EQ(one.calls("aten::t", PlanCall::kLate), 1u) << one.text();
   expectBuffers([&](const Tensors& t) { return Tensors{product(t).view({2, 10}).mul(2).exp().sum(IntArrayRef{1})}; },
                 in, 2);
   expectBuffers([&](const Tensors& t) { return Tensors{product(t).t().contiguous().mm(t[0])}; }, in, 0);
@@ -98,7 +89,7 @@ TEST(CompileBuffers, ViewsOfBuffersAndOfArguments) {
   auto fast = compile(scaled);
   const Tensor x = numbers({4, 6}, 6), rows = numbers({4}, 7);
   for (int i = 0; i < 5; ++i) expectSame(scaled(x, rows), fast(x, rows), fast.plan());
-  EXPECT_EQ(count(fast.plan(), "late"), 2) << fast.plan();
+  EXPECT_EQ(callsOf(fast, "", PlanCall::kLate), 2u) << fast.plan();
 }
 
 TEST(CompileBuffers, WrittenInPlace) {
@@ -128,10 +119,10 @@ TEST(CompileBuffers, ShareMemoryWhereTheyAreNotAliveTogether) {
     for (int i = 0; i < 20; ++i) x = x.mm(t[0]) * 0.1;
     return Tensors{x};
   };
-  const std::string plan = expectBuffers(chain, in, 38);
-  constexpr int64_t kOne = 32 * 32 * 4;
-  EXPECT_GE(bytesOfBuffers(plan), 2 * kOne) << plan;
-  EXPECT_LE(bytesOfBuffers(plan), 3 * (kOne + 256)) << plan;
+  const PlanDescription plan = expectBuffers(chain, in, 38);
+  constexpr size_t kOne = 32 * 32 * 4;
+  EXPECT_GE(plan.buffer_bytes, 2 * kOne) << plan.text();
+  EXPECT_LE(plan.buffer_bytes, 3 * (kOne + 256)) << plan.text();
   // All are alive until the end.
   const Function all = [](const Tensors& t) {
     Tensors made;
@@ -140,7 +131,7 @@ TEST(CompileBuffers, ShareMemoryWhereTheyAreNotAliveTogether) {
     for (int i = 7; i-- > 0;) sum = (sum + made[static_cast<size_t>(i)].mm(t[0])).mm(t[0]);
     return Tensors{sum};
   };
-  EXPECT_GE(bytesOfBuffers(expectBuffers(all, in, 30)), 8 * kOne);
+  EXPECT_GE(expectBuffers(all, in, 30).buffer_bytes, 8 * kOne);
 }
 
 TEST(CompileBuffers, OfEachDtypeAndOfFewElements) {
@@ -170,7 +161,7 @@ TEST(CompileBuffers, AreLeftWhereAnOperatorHasToBeCalled) {
   };
   const Plan plan(trace(f, in));
   EXPECT_EQ(buffered(plan, f, in, 4), 3u) << plan.describe();
-  EXPECT_GE(inBuffers(plan.describe()), 5) << plan.describe();
+  EXPECT_GE(inBuffers(plan), 5u) << plan.describe();
   const Tensors expected = poke.during([&] { return f(in); });
   const uint64_t before = quickCounts().buffered;
   const Tensors got = poke.during([&] { return plan.run(in); });
@@ -212,7 +203,7 @@ TEST(CompileBuffers, AreLeftForATargetThatIsNoClass) {
     return "";
   };
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(same(f(x, w, good), fast(x, w, good)));
-  ASSERT_GE(inBuffers(fast.plan()), 3) << fast.plan();
+  ASSERT_GE(inBuffers(fast), 3u) << fast.plan();
   for (int i = 0; i < 40; ++i) {  // more than a plan with buffers bears
     const Tensor bad = tensor({0, 1, 2, 3, 0, i % 2 == 0 ? 4 : -1}, kLong);
     EXPECT_EQ(errorOf(fast, bad), errorOf(f, bad));
@@ -240,7 +231,7 @@ TEST(CompileBuffers, InInferenceMode) {
   const auto f = [](const Tensor& x, const Tensor& w) { return (x.mm(w).relu() * 2).mm(w); };
   auto fast = compile(f);
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(same(f(in[0], in[1]), fast(in[0], in[1])));
-  ASSERT_EQ(inBuffers(fast.plan()), 2) << fast.plan();
+  ASSERT_EQ(inBuffers(fast), 2u) << fast.plan();
   const InferenceMode inference;
   for (int i = 0; i < 5; ++i) {
     const Tensor got = fast(in[0], in[1]);

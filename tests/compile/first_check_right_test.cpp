@@ -250,7 +250,7 @@ TEST_P(Right, LeavesWhatEagerCodeLeaves) {
   const Tensors expected = runAll(GetParam(), false, &hits, &explained);
   const Tensors got = runAll(GetParam(), true, &hits, &explained);
   ASSERT_EQ(got.size(), expected.size());
-  for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(same(got[i], expected[i])) << i << '\n' << explained;
+  EXPECT_TRUE(same(expected, got)) << '\n' << explained;
   EXPECT_THAT(warnings.text(), IsEmpty());
   EXPECT_EQ(hits, kCalls - 1u) << explained;
   EXPECT_THAT(explained, HasSubstr("  checked in "));

@@ -1,6 +1,7 @@
 // Random chains of operators and host steps as host plans, against the operators called one by one: bits of outputs and
 // of all memory.
 #include "tests/compile/host_chain.h"
+#include "tests/compile/plan_parts.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -146,7 +147,7 @@ TEST(HostPlanChains, GiveTheBitsOfOperatorsCalledOneByOne) {
     in_regions += n.in_regions;
     host_steps += n.host_steps;
     buffers += n.buffers;
-    native += plan.describe().find("; native") != std::string::npos ? 1 : 0;
+    native += test::isNative(plan) ? 1 : 0;
     ++built;
   }
   printf("%zu plans, %zu with native code: %zu regions of %zu operators, %zu host steps, %zu results without tensors\n",

@@ -1,4 +1,6 @@
 // Regions whose code is in the disk cache: taken at the first run, by equal regions alone. Compiled in the caller.
+#include "tests/support/same_bits.h"
+
 #include "src/compile/program/plan.h"
 
 #include <shunt/jit/jit.h>
@@ -9,7 +11,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 
@@ -54,9 +55,7 @@ class NativeCache : public testing::Test {
     const uint64_t native = nativeRuns();
     for (int i = 0; i < times; ++i) {
       const std::vector<Tensor> got = plan.run(in);
-      for (size_t k = 0; k < got.size(); ++k)
-        EXPECT_EQ(std::memcmp(got[k].data_ptr(), expected[k].data_ptr(), static_cast<size_t>(got[k].nbytes())), 0)
-            << "result " << k << " of run " << i << plan.describe();
+      EXPECT_TRUE(test::sameBits(expected, got)) << "run " << i << plan.describe();
     }
     const jit::FusedStats after = jit::stats().fused;
     return {after.compiled - before.compiled, after.loaded - before.loaded, nativeRuns() - native};

@@ -1,4 +1,7 @@
 // Regions as native code: when they are, that they are, and that the bits are the graph's. Compiled in the caller.
+#include "tests/compile/plan_parts.h"
+#include "tests/support/same_bits.h"
+
 #include "src/compile/program/plan.h"
 
 #include <shunt/jit/jit.h>
@@ -8,28 +11,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <thread>
 
 namespace shunt::compiled {
 namespace {
 
+using test::sameBits;
 using testing::HasSubstr;
 
 constexpr int kAfter = 2;  // runs before code is asked for
 const PlanOptions kSoon{.native_after = kAfter};
-
-/// But for NaN's, whose signs and payloads are not promised.
-bool sameBits(const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype() || a.sizes() != b.sizes() || a.strides() != b.strides()) return false;
-  const auto same = [](const Tensor& x, const Tensor& y) {
-    return std::memcmp(x.data_ptr(), y.data_ptr(), static_cast<size_t>(x.nbytes())) == 0;
-  };
-  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
-  if (!isFloatingType(x.dtype())) return same(x, y);
-  const auto numbers = [](const Tensor& t) { return t.where(t.eq(t), zeros({}).to(t.dtype())); };
-  return same(numbers(x), numbers(y)) && same(x.eq(x), y.eq(y));
-}
 
 using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 using Inputs = std::function<std::vector<Tensor>()>;
@@ -46,14 +37,14 @@ void expectNative(const Function& f, const Inputs& inputs) {
     const std::vector<Tensor> a = inputs();
     manual_seed(static_cast<uint64_t>(i));
     const std::vector<Tensor> b = inputs(), expected = graph.run(a), got = plan.run(b);
-    for (size_t k = 0; k < got.size(); ++k) EXPECT_TRUE(sameBits(expected[k], got[k])) << k << plan.describe();
+    EXPECT_TRUE(sameBits(expected, got)) << plan.describe();
     for (size_t k = 0; k < a.size(); ++k) {
       EXPECT_TRUE(sameBits(a[k], b[k])) << "input " << k << plan.describe();
       EXPECT_EQ(a[k]._version(), b[k]._version()) << "input " << k;
     }
   }
   EXPECT_GE(nativeRuns() - before, 3u) << plan.describe();
-  EXPECT_THAT(plan.describe(), HasSubstr("; native"));
+  EXPECT_TRUE(test::isNative(plan)) << plan.describe();
 }
 
 std::vector<Tensor> chain(const std::vector<Tensor>& t) { return {(t[0] * t[1] + t[2]).relu().sigmoid()}; }
@@ -210,11 +201,11 @@ TEST(Native, SwitchedOffAndOnAgain) {
   const jit::FusedStats before = jit::stats().fused;
   jit::set_enabled(false);
   EXPECT_EQ(runs(40), 0u);
-  EXPECT_THAT(plan.describe(), HasSubstr("; interpreted"));
+  EXPECT_TRUE(test::isInterpreted(plan)) << plan.describe();
   jit::set_enabled(true);
   EXPECT_GT(runs(200), 0u);
   jit::clear();
-  EXPECT_THAT(plan.describe(), HasSubstr("; interpreted"));
+  EXPECT_TRUE(test::isInterpreted(plan)) << plan.describe();
   EXPECT_EQ(jit::stats().fused.compiled, before.compiled);  // the code was there
 }
 

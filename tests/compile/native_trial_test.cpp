@@ -1,4 +1,7 @@
 // Native code is timed against the block loop, and the faster one stays.
+#include "tests/compile/plan_parts.h"
+#include "tests/support/same_bits.h"
+
 #include "src/compile/loops/trial.h"
 #include "src/compile/program/plan.h"
 
@@ -10,7 +13,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstring>
 #include <thread>
 
 namespace shunt::compiled {
@@ -47,7 +49,7 @@ TEST(Trial, OfAPlanEnds) {
   const auto run = [&](int times) {
     for (int i = 0; i < times; ++i) {
       const Tensor got = plan.run(in)[0];
-      EXPECT_EQ(std::memcmp(got.data_ptr(), expected.data_ptr(), static_cast<size_t>(got.nbytes())), 0);
+      EXPECT_TRUE(test::sameBits(expected, got));
     }
   };
   run(4);
@@ -57,7 +59,9 @@ TEST(Trial, OfAPlanEnds) {
   run(10);
   const uint64_t native = nativeRuns() - before;
   EXPECT_TRUE(native == 0 || native == 10) << native;
-  EXPECT_THAT(plan.describe(), HasSubstr(native == 0 ? "; interpreted: native code is slower" : "; native"));
+  const PlanCode code = test::codeOf(plan).at(0);
+  EXPECT_EQ(code.state, native == 0 ? PlanCode::State::kInterpreted : PlanCode::State::kNative) << code.text();
+  if (native == 0) EXPECT_EQ(code.note, "native code is slower");
 }
 
 }  // namespace

@@ -1,4 +1,7 @@
 // Regions as native code that the compiler's thread makes while they run, in a child of fork too.
+#include "tests/compile/plan_parts.h"
+#include "tests/support/same_bits.h"
+
 #include "src/compile/program/plan.h"
 
 #include <shunt/jit/jit.h>
@@ -12,7 +15,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 namespace shunt::compiled {
@@ -35,7 +37,7 @@ struct Planned {
     const uint64_t before = nativeRuns();
     for (int i = 0; i < times; ++i) {
       const Tensor got = plan.run(inputs)[0];
-      if (std::memcmp(got.data_ptr(), expected.data_ptr(), static_cast<size_t>(got.nbytes())) != 0) return -1;
+      if (!test::sameBits(expected, got)) return -1;
     }
     return static_cast<int64_t>(nativeRuns() - before);
   }
@@ -96,7 +98,7 @@ TEST(NativeWorker, TakesTheCodeWhenItIsThere) {
   EXPECT_GE(p.run(50), 0);
   jit::wait_idle();
   EXPECT_EQ(p.run(50), 50);
-  EXPECT_THAT(p.plan.describe(), HasSubstr("; native"));
+  EXPECT_TRUE(test::isNative(p.plan)) << p.plan.describe();
   EXPECT_EQ(jit::stats().fused.live, 1u);
 }
 

@@ -1,6 +1,7 @@
 // Where steps of plans must not be done without their operators: operators and keys that the library's own kernels
 // don't stand for, and results that lie otherwise than new tensors.
 #include "src/compile/program/plan.h"
+#include "tests/compile/plan_parts.h"
 #include "tests/compile/registering.h"
 #include "tests/compile/same.h"
 
@@ -74,7 +75,7 @@ TEST(CompileQuickLimits, AViewFromBeforeItsOperatorWasReplaced) {
   const Graph graph = trace(f, in);
   const Plan plan(graph);
   for (int i = 0; i < 3; ++i) plan.run(in);
-  ASSERT_EQ(count(plan.describe(), "aten::t, late"), 1) << plan.describe();
+  ASSERT_EQ(callsOf(plan, "aten::t", PlanCall::kLate), 1u) << plan.describe();
   const Tensors expected = f(in);
   ASSERT_TRUE(plan.holds());
   const Tensors got = poke.during([&] { return plan.run(in); });

@@ -23,7 +23,7 @@ uint64_t quickLosses(const Plan& plan, const Function& f, const Tensors& in) {
   plan.run(in);
   const uint64_t before = compiled::quickCounts().losses;
   const Tensors got = plan.run(in), expected = f(in);
-  for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(same(expected[i], got[i])) << i << "\n" << plan.describe();
+  EXPECT_TRUE(same(expected, got)) << "\n" << plan.describe();
   return compiled::quickCounts().losses - before;
 }
 uint64_t quickLosses(const Function& f, const Tensors& in) { return quickLosses(Plan(trace(f, in)), f, in); }

@@ -2,6 +2,7 @@
 // are taken, and that they are left where something else has to be called or tensors lie in another way.
 #include "src/compile/program/plan.h"
 #include "src/compile/steps/quick_counts.h"
+#include "tests/compile/plan_parts.h"
 #include "tests/compile/registering.h"
 #include "tests/compile/same.h"
 
@@ -29,7 +30,7 @@ QuickCounts countsOf(const Plan& plan, const Graph& graph, const Tensors& in) {
   const Tensors got = plan.run(in);
   const QuickCounts after = quickCounts();
   const Tensors expected = graph.run(in);
-  for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(same(expected[i], got[i])) << i << "\n" << plan.describe();
+  EXPECT_TRUE(same(expected, got)) << "\n" << plan.describe();
   return {.products = after.products - before.products,
           .reductions = after.reductions - before.reductions,
           .fills = after.fills - before.fills,
@@ -66,7 +67,7 @@ TEST(CompileQuick, ProductsOfEachLayout) {
           const Plan plan(graph);
           const QuickCounts counts = countsOf(plan, graph, in);
           EXPECT_EQ(counts.products, 10u) << plan.describe();
-          EXPECT_EQ(static_cast<int64_t>(counts.views), count(plan.describe(), ", late")) << plan.describe();
+          EXPECT_EQ(counts.views, callsOf(plan, "", PlanCall::kLate)) << plan.describe();
           if (rows > 1 && inner > 1 && columns > 1) EXPECT_GE(counts.views, 5u) << plan.describe();
         }
 }
@@ -85,7 +86,7 @@ TEST(CompileQuick, ViewsOfWhatIsWrittenMeanwhile) {
   const Plan plan(graph);
   for (int i = 0; i < 3; ++i) {
     const Tensors a = inputs(), b = inputs(), expected = graph.run(a), got = plan.run(b);
-    for (size_t k = 0; k < got.size(); ++k) EXPECT_TRUE(same(expected[k], got[k])) << k << plan.describe();
+    EXPECT_TRUE(same(expected, got)) << plan.describe();
     EXPECT_TRUE(same(a[0], b[0]));
     EXPECT_EQ(a[0]._version(), b[0]._version());
   }
@@ -172,7 +173,7 @@ TEST(CompileQuick, ViewsThatAreAddedToATensorThatLeaves) {
   const Graph graph = trace(f, in);
   const Plan plan(graph);
   countsOf(plan, graph, in);
-  EXPECT_EQ(count(plan.describe(), "aten::view, late"), 1) << plan.describe();
+  EXPECT_EQ(callsOf(plan, "aten::view", PlanCall::kLate), 1u) << plan.describe();
 }
 
 TEST(CompileQuick, ReductionsOfAllElements) {
@@ -316,7 +317,7 @@ TEST(CompileQuick, ReductionsWithTheirViews) {
   const Graph graph = trace(f, in);
   const Plan plan(graph);
   EXPECT_EQ(countsOf(plan, graph, in).reductions, 3u) << plan.describe();
-  EXPECT_EQ(count(plan.describe(), "aten::sum.dim_IntList, prepared, without a tensor"), 1) << plan.describe();
+  EXPECT_EQ(callsOf(plan, "aten::sum.dim_IntList", PlanCall::kPreparedWithoutTensor), 1u) << plan.describe();
   EXPECT_EQ(countsOf(plan, graph, {numbers({6, 4}, 3).t(), in[1]}).reductions, 0u);
 }
 
@@ -340,7 +341,7 @@ TEST(CompileQuick, SmallTensorsOfOnesAndZeros) {
   const auto check = [&] {
     before = quickCounts().fills;
     const Tensors expected = f(x), got = fast(x);
-    for (size_t k = 0; k < got.size(); ++k) ASSERT_TRUE(same(expected[k], got[k])) << k << fast.plan();
+    ASSERT_TRUE(same(expected, got)) << fast.plan();
     for (const Tensor& t : got) Tensor(t).add_(1);  // theirs alone
   };
   for (int i = 0; i < 6; ++i) check();
@@ -388,8 +389,8 @@ TEST(CompileQuick, GradsThatAreViewsAreWhatTheyShow) {
       expectSameGrad(plain.b.grad(), other.b.grad());
       ASSERT_TRUE(same(plain.w, other.w) && same(plain.b, other.b)) << i;
     }
-    EXPECT_EQ(count(fast.plan(), "aten::sum.dim_IntList, prepared, with its view"), 1) << fast.plan();
-    EXPECT_EQ(count(fast.plan(), "aten::view, which its argument becomes"), 1) << fast.plan();
+    EXPECT_EQ(callsOf(fast, "aten::sum.dim_IntList", PlanCall::kPreparedWithView), 1u) << fast.plan();
+    EXPECT_EQ(callsOf(fast, "aten::view", PlanCall::kArgument), 1u) << fast.plan();
     EXPECT_EQ(quickCounts().products - before.products, 2u) << fast.plan();
     EXPECT_EQ(quickCounts().grads - before.grads, 2u) << fast.plan();
     EXPECT_GE(quickCounts().views - before.views, 3u) << fast.plan();
@@ -417,13 +418,13 @@ TEST(CompileQuick, WhatIsSharedDoesNotBecomeItsView) {
     fast_adds(x);
     expectSameGrad(plain.b.grad(), other.b.grad());
     const Tensors expected = sums(leaf, y), got = fast_sums(y);
-    for (size_t k = 0; k < got.size(); ++k) ASSERT_TRUE(same(expected[k], got[k])) << k << fast_sums.plan();
+    ASSERT_TRUE(same(expected, got)) << fast_sums.plan();
     EXPECT_EQ(expected[2].is_view(), got[2].is_view());
     EXPECT_EQ(expected[2].is_alias_of(expected[0]), got[2].is_alias_of(got[0]));
     expectSameGrad(leaf.grad(), others.grad());
   }
-  EXPECT_EQ(count(fast_sums.plan(), "which its argument becomes"), 0) << fast_sums.plan();
-  EXPECT_EQ(count(fast_sums.plan(), "with its view"), 0) << fast_sums.plan();
+  EXPECT_EQ(callsOf(fast_sums, "", PlanCall::kArgument), 0u) << fast_sums.plan();
+  EXPECT_EQ(callsOf(fast_sums, "", PlanCall::kPreparedWithView), 0u) << fast_sums.plan();
   EXPECT_GE(fast_sums.counts().hits, 5u);
 }
 

@@ -1,6 +1,7 @@
 // What the tests of operators along rows share: inputs, and running a function compiled and plain. Any thread.
 #pragma once
 
+#include "tests/compile/plan_parts.h"
 #include "tests/compile/same.h"
 
 #include <gtest/gtest.h>
@@ -14,20 +15,16 @@ namespace shunt::test {
 using Tensors = std::vector<Tensor>;
 using Function = std::function<Tensors(const Tensors&)>;
 
-inline std::string rowsOf(size_t steps, IntArrayRef sizes) {
-  return detail::str("rows of ", steps, " over ", sizes, ":");
-}
-
-/// Runs the function compiled and plain; the plan's text.
-inline std::string expectSame(const Function& f, const std::function<Tensors(uint64_t)>& inputs) {
+/// Runs the function compiled and plain; the plans.
+inline std::vector<PlanDescription> expectSame(const Function& f, const std::function<Tensors(uint64_t)>& inputs) {
   auto fast = compile(f);
   for (uint64_t i = 0; i < 12; ++i) {
     const Tensors in = inputs(i), expected = f(in), got = fast(in);
-    for (size_t k = 0; k < got.size(); ++k) EXPECT_TRUE(same(expected[k], got[k])) << "call " << i << ", " << k;
-    for (size_t k = 0; k < got.size(); ++k) EXPECT_EQ(expected[k]._version(), got[k]._version());
+    EXPECT_TRUE(same(expected, got)) << "call " << i;
+    for (size_t k = 0; k < expected.size() && k < got.size(); ++k) EXPECT_EQ(expected[k]._version(), got[k]._version());
   }
   EXPECT_GE(fast.counts().hits, 10u) << fast.explain();
-  return fast.plan();
+  return fast.plans();
 }
 
 /// x and y of these sizes, and two rows.

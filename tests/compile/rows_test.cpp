@@ -2,6 +2,7 @@
 // eager's. Run with the interpreter's loops around the rows, and with native ones.
 #include "tests/compile/rows.h"
 #include "src/compile/program/plan.h"
+#include "tests/compile/plan_parts.h"
 
 #include <shunt/core/library.h>
 #include <shunt/jit/jit.h>
@@ -29,11 +30,11 @@ TEST(CompileRows, OfEachOperatorWithWhatIsAroundIt) {
         SCOPED_TRACE(detail::str(name, IntArrayRef(sizes), dtype));
         const auto in = inputsOf(sizes, dtype);
         const auto before = [&](const Tensors& t) { return Tensors{op(t[0] / 8 + t[1], t)}; };
-        EXPECT_EQ(count(expectSame(before, in), rowsOf(3, sizes)), 1);
+        EXPECT_EQ(rowsOf(expectSame(before, in), 3, sizes).size(), 1u);
         const auto after = [&](const Tensors& t) { return Tensors{op(t[0], t) * t[2] + t[3]}; };
-        EXPECT_EQ(count(expectSame(after, in), rowsOf(3, sizes)), 1);
+        EXPECT_EQ(rowsOf(expectSame(after, in), 3, sizes).size(), 1u);
         const auto both = [&](const Tensors& t) { return Tensors{op(t[0] + t[1], t) * t[2] + t[3]}; };
-        EXPECT_EQ(count(expectSame(both, in), rowsOf(4, sizes)), 1);
+        EXPECT_EQ(rowsOf(expectSame(both, in), 4, sizes).size(), 1u);
       }
 }
 
@@ -44,23 +45,31 @@ TEST(CompileRows, WhatLiesBetweenIsReadAgain) {
     const Tensor x = t[0] * 2 + t[1];
     return Tensors{x + normalised(x).relu()};
   };
-  EXPECT_EQ(count(expectSame(residual, inputsOf(sizes)), "rows of 5 over [40, 192]: 2 inputs, 1 outputs, 2 buffers"),
-            1);
+  const auto loop = [&](const Function& f) { return rowsOf(expectSame(f, inputsOf(sizes)), {}, sizes).at(0); };
+  const PlanPart one = loop(residual);
+  EXPECT_EQ(one.operators.size(), 5u) << one.text();
+  EXPECT_EQ(one.inputs, 2u);
+  EXPECT_EQ(one.outputs, 1u);
+  EXPECT_EQ(one.buffers, 2u);
   const auto all = [](const Tensors& t) {
     const Tensor x = t[0] + t[1], y = softmax(x, -1), z = y * t[2];
     return Tensors{x, y, z, x - z};
   };
-  EXPECT_EQ(count(expectSame(all, inputsOf(sizes)), "rows of 4 over [40, 192]: 3 inputs, 4 outputs, 0 buffers"), 1);
+  const PlanPart whole = loop(all);
+  EXPECT_EQ(whole.operators.size(), 4u) << whole.text();
+  EXPECT_EQ(whole.inputs, 3u);
+  EXPECT_EQ(whole.outputs, 4u);
+  EXPECT_EQ(whole.buffers, 0u);
   const auto masks = [](const Tensors& t) {  // elements of other sizes in the buffers
     const Tensor x = t[0] + t[1], low = x.lt(0);
     return Tensors{softmax(x, -1).masked_fill(low, 0)};
   };
-  EXPECT_EQ(count(expectSame(masks, inputsOf(sizes)), "rows of "), 1);
+  EXPECT_EQ(rowsOf(expectSame(masks, inputsOf(sizes))).size(), 1u);
   const auto columns = [](const Tensors& t) { return Tensors{softmax(t[0] - t[1], -1) * t[2]}; };
   const auto with_column = [](uint64_t seed) {
     return Tensors{numbers({40, 192}, seed), numbers({40, 1}, seed + 1), numbers({}, seed + 2)};
   };
-  EXPECT_EQ(count(expectSame(columns, with_column), rowsOf(3, sizes)), 1);
+  EXPECT_EQ(rowsOf(expectSame(columns, with_column), 3, sizes).size(), 1u);
 }
 
 TEST(CompileRows, InTurnsAndInATrainingStep) {
@@ -68,7 +77,7 @@ TEST(CompileRows, InTurnsAndInATrainingStep) {
     const Tensor x = normalised(t[0] + t[1]) * t[2] + t[3];
     return Tensors{softmax(gelu(x) * 0.125, -1) + x};
   };
-  EXPECT_EQ(count(expectSame(block, inputsOf({33, 320})), "rows of "), 2);
+  EXPECT_EQ(rowsOf(expectSame(block, inputsOf({33, 320}))).size(), 2u);
   const auto leaves = [] { return Tensors{numbers({96}).requires_grad_(), numbers({96}, 1).requires_grad_()}; };
   const Tensors plain = leaves(), other = leaves();
   const auto step = [](const Tensors& w, const Tensor& x) {
@@ -102,14 +111,14 @@ TEST(CompileRows, OfSoftmaxThatIsDifferentiatedInside) {
       EXPECT_TRUE(same(plain.grad(), other.grad())) << fast.plan();
       EXPECT_EQ(plain.grad()._version(), other.grad()._version());
     }
-    EXPECT_EQ(count(fast.plan(), "rows of "), 1) << fast.plan();
+    EXPECT_EQ(rowsOf(fast).size(), 1u) << fast.plan();
   }
 }
 
 // Dimensions other than the last ones, short rows, 16-bit types, writes, and rows that others read as they lie.
 TEST(CompileRows, WhatStaysByItself) {
   const auto expectApart = [](const Function& f, const std::function<Tensors(uint64_t)>& inputs) {
-    EXPECT_EQ(count(expectSame(f, inputs), "rows of "), 0);
+    EXPECT_EQ(rowsOf(expectSame(f, inputs)).size(), 0u);
   };
   const auto norm = [](const Tensors& t) { return Tensors{normalised(t[0] + t[1]) * 2}; };
   expectApart(norm, inputsOf({50, 20}));
@@ -136,7 +145,7 @@ TEST(CompileRows, AKernelOfTheOperatorBelowPutsThemOutOfUse) {
   const compiled::Plan plan(trace(f, in));
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(same(fast(in)[0], f(in)[0]));
   for (int i = 0; i < 2; ++i) plan.run(in);
-  EXPECT_THAT(plan.describe(), testing::HasSubstr("rows of 3"));
+  EXPECT_EQ(rowsOf(plan, 3).size(), 1u) << plan.describe();
   {
     Library m(Library::Kind::kImpl, "aten", DispatchKey::CPU);
     m.impl("_softmax", &copied);
@@ -145,7 +154,7 @@ TEST(CompileRows, AKernelOfTheOperatorBelowPutsThemOutOfUse) {
     EXPECT_TRUE(same(plan.run(in)[0], expected));
     for (int i = 0; i < 4; ++i) EXPECT_TRUE(same(fast(in)[0], expected)) << fast.explain();
     EXPECT_EQ(fast.counts().invalidated, 1u);
-    EXPECT_EQ(count(fast.plan(), "rows of "), 0);
+    EXPECT_EQ(rowsOf(fast).size(), 0u);
   }
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(same(fast(in)[0], f(in)[0])) << fast.explain();
 }
@@ -165,7 +174,7 @@ TEST(CompileRows, SpecialValues) {
     const Tensor expected[] = {softmax(t[0] + t[1], -1) * t[2], normalised(t[0] * 2) + t[3]};
     for (size_t k = 0; k < 2; ++k) EXPECT_TRUE(same(withoutNaN(got[k]), withoutNaN(expected[k]))) << k;
   }
-  EXPECT_EQ(count(fast.plan(), "rows of "), 2) << fast.plan();
+  EXPECT_EQ(rowsOf(fast).size(), 2u) << fast.plan();
 }
 
 // Registered before, on a tensor for which both kernels give the same; and later. softmax reaches it through the
@@ -188,7 +197,7 @@ TEST(CompileRows, AnotherKernelOfTheOperatorBelowIsObeyed) {
       SCOPED_TRACE(detail::str(key, autocast));
       auto later = compile(f);
       for (int i = 0; i < 4; ++i) later(x);
-      EXPECT_EQ(count(later.plan(), "rows of 3"), 1);
+      EXPECT_EQ(rowsOf(later, 3).size(), 1u);
       const Tensor plain = f(x);
       Library m(Library::Kind::kImpl, "aten", key);
       m.impl("_softmax", &halfOfOthers);

@@ -1,22 +1,18 @@
 // What the tests of compiled functions share: numbers, and comparing to the bit. Any thread.
 #pragma once
 
+#include "tests/support/same_bits.h"
+
 #include <shunt/shunt.h>
 
-#include <cstring>
 #include <string>
 
 namespace shunt::test {
 
-/// Shapes, dtypes and bits.
-inline bool same(const Tensor& a, const Tensor& b) {
-  if (a.defined() != b.defined()) return false;
-  if (!a.defined()) return true;
-  const NoGradGuard no_grad;
-  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
-  return x.dtype() == y.dtype() && x.sizes() == y.sizes() && a.strides() == b.strides() &&
-         a.requires_grad() == b.requires_grad() &&
-         (x.numel() == 0 || std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0);
+/// Equal to the bit, and whether they require grad, too: tensors or lists of them.
+template <class T>
+testing::AssertionResult same(const T& expected, const T& actual) {
+  return sameBits(expected, actual, {.requires_grad = true});
 }
 
 /// How often the part stands in a text, as that of a plan.

@@ -2,12 +2,12 @@
 // that each stays a call of its own: with its own keys, and without the thunk once an entry that it relied on has
 // changed.
 #include "tests/diff/thunks.h"
+#include "tests/support/same_bits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstring>
 #include <functional>
 #include <optional>
 #include <thread>
@@ -16,6 +16,7 @@ namespace diff {
 namespace {
 
 using namespace shunt;
+using shunt::test::sameBits;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -50,13 +51,6 @@ std::set<std::string> inlinedInto(const std::string& op) {
   return out;
 }
 
-bool sameBits(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.contiguous(), y = b.contiguous();
-  return a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides() &&
-         a.requires_grad() == b.requires_grad() &&
-         std::memcmp(x.data_ptr(), y.data_ptr(), static_cast<size_t>(x.numel() * x.itemsize())) == 0;
-}
-
 Tensor interpreted(const std::function<Tensor()>& f) {
   jit::set_enabled(false);
   Tensor out = f();
@@ -83,7 +77,7 @@ TEST_F(Inlined, LinearHasItsOperators) {
   const Operands x;
   const auto call = [&] { return shunt::linear(x.input, x.weight, x.bias); };
   const Tensor expected = interpreted(call);
-  EXPECT_TRUE(sameBits(inOneThunk(call), expected));
+  EXPECT_TRUE(sameBits(inOneThunk(call), expected, {.requires_grad = true}));
   EXPECT_EQ(inlinedInto("aten::linear"), (std::set<std::string>{"aten::t", "aten::addmm"}));
 }
 
@@ -92,7 +86,7 @@ TEST_F(Inlined, OperatorsInsideInlinedOnesToo) {
   const Operands x;
   const auto call = [&] { return shunt::linear(x.input, x.weight); };
   const Tensor expected = interpreted(call);
-  EXPECT_TRUE(sameBits(inOneThunk(call), expected));
+  EXPECT_TRUE(sameBits(inOneThunk(call), expected, {.requires_grad = true}));
   EXPECT_EQ(inlinedInto("aten::linear"), (std::set<std::string>{"aten::t", "aten::matmul", "aten::mm"}));
 }
 
@@ -115,7 +109,8 @@ TEST_F(Inlined, EveryShapeDtypeAndModeGivesTheInterpretersBits) {
           };
           for (const auto& call : calls) {
             const Tensor expected = interpreted(call);
-            for (int i = 0; i < 3; ++i) EXPECT_TRUE(sameBits(call(), expected)) << "m = " << m << ", call " << i;
+            for (int i = 0; i < 3; ++i)
+              EXPECT_TRUE(sameBits(call(), expected, {.requires_grad = true})) << "m = " << m << ", call " << i;
           }
         }
       }
@@ -129,7 +124,7 @@ TEST_F(Inlined, GradientsAreTheInterpreters) {
     return x.weight.grad();
   };
   const Tensor expected = interpreted(gradient);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(sameBits(gradient(), expected));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(sameBits(gradient(), expected, {.requires_grad = true}));
 }
 
 // One thunk of linear serves calls with and without gradients: what it calls has keys of its own.
@@ -193,7 +188,7 @@ TEST_F(Inlined, AnOverrideIsInForceForLinearOfFloats) {
   const auto call = [&] { return shunt::linear(x.input, x.weight, x.bias); };
   const Tensor expected = interpreted(call);
   for (int round = 0; round < 2; ++round) {
-    EXPECT_TRUE(sameBits(inOneThunk(call), expected));
+    EXPECT_TRUE(sameBits(inOneThunk(call), expected, {.requires_grad = true}));
     const Library block = overrideOfAddmm();
     const uint64_t thunks = jit::calls_in_thunks();
     EXPECT_TRUE(isMarked(call()));

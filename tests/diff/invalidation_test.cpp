@@ -1,6 +1,7 @@
 // What every kind of change makes invalid, what it leaves alone, and what the log says: one row a change. And that
 // modes, which are no changes, come and go without a compile.
 #include "tests/diff/thunks.h"
+#include "tests/support/same_bits.h"
 
 #include <shunt/transforms/fake_tensor.h>
 
@@ -9,7 +10,6 @@
 
 #include <dlfcn.h>
 #include <atomic>
-#include <cstring>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -465,8 +465,7 @@ void expectThunksStayHereDuring(const std::function<void(const Operands& mine)>&
   for (int i = 0; i < 1000 || turns.load() < earlier + 10; ++i) {
     const uint64_t thunks = jit::calls_in_thunks();
     const Tensor y = x.leaf.mul(x.leaf);
-    if (jit::calls_in_thunks() != thunks + 1 || !y.requires_grad() ||
-        std::memcmp(y.data_ptr(), expected.data_ptr(), y.nbytes()) != 0) {
+    if (jit::calls_in_thunks() != thunks + 1 || !y.requires_grad() || !test::sameBits(expected, y)) {
       ADD_FAILURE() << "call " << i << " was not in a thunk, or its result is another one: " << y;
       break;
     }

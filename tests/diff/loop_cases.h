@@ -3,13 +3,13 @@
 #pragma once
 
 #include "tests/diff/thunks.h"
+#include "tests/support/same_bits.h"
 
 #include <shunt/core/isa.h>
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <functional>
 
 namespace diff {
@@ -49,26 +49,10 @@ inline Operands made(const LoopCase& c) {
   return c.make();
 }
 
-/// Every bit, but a NaN is a NaN.
-inline void expectSame(const shunt::Tensor& expected, const shunt::Tensor& got) {
-  ASSERT_EQ(got.sizes(), expected.sizes());
-  EXPECT_EQ(got.strides(), expected.strides());
-  ASSERT_EQ(got.scalar_type(), expected.scalar_type());
-  const shunt::Tensor a = expected.detach().contiguous(), b = got.detach().contiguous();
-  const auto size = static_cast<size_t>(a.element_size());
-  const shunt::Tensor x = a.to(shunt::kDouble), y = b.to(shunt::kDouble);
-  for (int64_t i = 0; i < a.numel(); ++i) {
-    const size_t at = static_cast<size_t>(i) * size;
-    if (std::memcmp(static_cast<const char*>(a.data_ptr()) + at, static_cast<const char*>(b.data_ptr()) + at, size) ==
-        0)
-      continue;
-    const double p = static_cast<const double*>(x.data_ptr())[i], q = static_cast<const double*>(y.data_ptr())[i];
-    ASSERT_TRUE(std::isnan(p) && std::isnan(q)) << "element " << i << ": " << p << " and " << q;
-  }
-}
-inline void expectSame(const Results& expected, const Results& got) {
-  ASSERT_EQ(got.size(), expected.size());
-  for (size_t i = 0; i < got.size(); ++i) expectSame(expected[i], got[i]);
+/// Tensor or Results.
+template <class T>
+void expectSame(const T& expected, const T& got) {
+  EXPECT_TRUE(shunt::test::sameBits(expected, got));
 }
 
 inline Results interpreted(const LoopCase& c) {

@@ -4,6 +4,7 @@
 #include "kernels/pointwise/run.h"
 #include "kernels/rows/expected.h"
 #include "tests/diff/loop_cases.h"
+#include "tests/support/same_bits.h"
 
 #include <gmock/gmock.h>
 
@@ -280,7 +281,7 @@ TEST(OperandKinds, MissOnThreadsAtOnce) {
     threads.emplace_back([&, t] {
       for (size_t i = t; !done.load(); i = (i + 1) % cases.size(), ++rounds) {
         const Tensor got = cases[i].call(operands[i])[0];
-        wrong += std::memcmp(got.data_ptr(), expected[i][0].data_ptr(), static_cast<size_t>(got.numel()) * 4) != 0;
+        wrong += !shunt::test::differenceOf(expected[i][0], got).empty();
       }
     });
   for (int i = 0; i < 20; ++i) {

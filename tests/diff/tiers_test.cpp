@@ -1,5 +1,7 @@
 // The two tiers of a pair's thunks, where none is judged by its time: the first thunk calls the ahead-of-time loop, the
 // second takes its place while calls go on, and both leave the interpreter's bits.
+#include "tests/support/same_bits.h"
+
 #include "kernels/pointwise/run.h"
 #include "src/dispatch/thunk.h"
 
@@ -12,7 +14,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -23,16 +24,13 @@ namespace shunt {
 namespace {
 
 constexpr int64_t kMostCalls = int64_t{1} << 25;  // a pair's second compile begins after some 2^18
+using test::sameBits;
 
 Tensor special(int64_t n) {
   Tensor t = randn({n});
   constexpr float kValues[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-42f};
   for (int64_t i = 0; i < n; i += 3) t.data_ptr<float>()[i] = kValues[(i / 3) % 6];
   return t;
-}
-
-bool sameBits(const Tensor& a, const Tensor& b) {
-  return a.sizes() == b.sizes() && std::memcmp(a.data_ptr(), b.data_ptr(), static_cast<size_t>(a.numel()) * 4) == 0;
 }
 
 /// The tier of the operator's thunk in force; 0: there is none.

@@ -1,12 +1,12 @@
 // Operators that take a number for a tensor: who serves them, while kernels of the tensor's form come and go.
 #include "tests/dispatch/number_forms.h"
 #include "tests/dispatch/util.h"
+#include "tests/support/same_bits.h"
 
 #include <shunt/core/stand_in.h>
 #include <shunt/shunt.h>
 
 #include <atomic>
-#include <cstring>
 #include <random>
 #include <thread>
 
@@ -14,6 +14,7 @@ namespace shunt {
 namespace {
 
 using namespace test;
+using test::sameBits;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -30,10 +31,6 @@ Library overriding(const char* name, DispatchKey key, CppFunction kernel) {
   Library m = implBlock("aten", key);
   m.impl(name + 6, std::move(kernel));
   return m;
-}
-
-bool sameBits(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.sizes() == b.sizes() && std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0;
 }
 
 class NumberForms : public testing::TestWithParam<NumberForm> {};

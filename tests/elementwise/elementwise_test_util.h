@@ -4,11 +4,11 @@
 
 #include "kernels/pointwise/run.h"
 #include "tests/support/error_of.h"
+#include "tests/support/same_bits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <random>
 
 namespace shunt::elementwise_test {
@@ -112,23 +112,8 @@ inline void fillInteresting(const Tensor& t, uint64_t seed) {
   });
 }
 
-/// Bit for bit, but NaN equals NaN.
-template <class T>
-bool sameBits(T a, T b) {
-  if constexpr (!std::is_integral_v<T>)
-    if (static_cast<double>(a) != static_cast<double>(a)) return static_cast<double>(b) != static_cast<double>(b);
-  return std::memcmp(&a, &b, sizeof(T)) == 0;
-}
-
 inline void expectSame(const Tensor& actual, const Tensor& expected, const std::string& what) {
-  ASSERT_EQ(actual.dtype(), expected.dtype()) << what;
-  ASSERT_EQ(actual.sizes(), expected.sizes()) << what;
-  dispatchAllTypes(actual.dtype(), "compare", [&]<class T>(std::type_identity<T>) {
-    for (int64_t i = 0; i < actual.numel(); ++i) {
-      const T a = get<T>(actual, i), e = get<T>(expected, i);
-      ASSERT_TRUE(sameBits(a, e)) << what << ", element " << i << ": " << +a << ", expected " << +e;
-    }
-  });
+  ASSERT_TRUE(test::sameBits(expected, actual, test::kButStrides)) << what;
 }
 
 using test::errorOf;

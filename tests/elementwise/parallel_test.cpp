@@ -1,5 +1,6 @@
 // parallelFor: chunks, nesting, exceptions, thread counts; and elementwise results that don't depend on them.
 #include "tests/elementwise/elementwise_test_util.h"
+#include "tests/math/inputs.h"
 
 #include <shunt/core/parallel.h>
 
@@ -73,7 +74,8 @@ TEST_F(Parallel, LargeElementwiseResultsDoNotDependOnThreads) {
   const Tensor sum = elementwise::run<functors::Add>("add", a, b, 0.5),
                mixed = elementwise::run<functors::Mul>("mul", a, wide);
   const Tensor flipped = elementwise::run<functors::Sigmoid>("sigmoid", columns);
-  for (int64_t i = 0; i < n; ++i) ASSERT_TRUE(sameBits(get<float>(sum, i), get<float>(a, i) + 0.5f * get<float>(b, i)));
+  for (int64_t i = 0; i < n; ++i)
+    ASSERT_TRUE(math_test::sameBits(get<float>(sum, i), get<float>(a, i) + 0.5f * get<float>(b, i)));
   set_num_threads(4);
   expectSame(elementwise::run<functors::Add>("add", a, b, 0.5), sum, "add");
   expectSame(elementwise::run<functors::Mul>("mul", a, wide), mixed, "mul");

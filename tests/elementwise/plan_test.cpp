@@ -1,5 +1,6 @@
 // Broadcasting, layout of outputs, out= and in-place rules, overlap, devices, undefined tensors, empty tensors.
 #include "tests/elementwise/elementwise_test_util.h"
+#include "tests/math/inputs.h"
 
 #include <shunt/core/log.h>
 #include <shunt/ops.h>
@@ -238,10 +239,10 @@ TEST(Division, FloatRules) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 200000; ++i) {
     const double x = std::bit_cast<double>(random()), y = std::bit_cast<double>(random());
-    ASSERT_TRUE(sameBits(functors::fmod(x, y), std::fmod(x, y))) << x << " mod " << y;
+    ASSERT_TRUE(math_test::sameBits(functors::fmod(x, y), std::fmod(x, y))) << x << " mod " << y;
     const float s = std::bit_cast<float>(static_cast<uint32_t>(random())),
                 t = std::bit_cast<float>(static_cast<uint32_t>(random()));
-    ASSERT_TRUE(sameBits(functors::fmod(s, t), std::fmod(s, t))) << s << " mod " << t;
+    ASSERT_TRUE(math_test::sameBits(functors::fmod(s, t), std::fmod(s, t))) << s << " mod " << t;
   }
 }
 

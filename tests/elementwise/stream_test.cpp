@@ -1,7 +1,9 @@
 // Outputs that are written past the caches (kernels/pointwise/stream.h): the same bits, nothing beside them, and only
 // where it is meant to be. Runs interpreted, and in thunks, which leave large operands to the interpreter.
-#include "kernels/pointwise/stream.h"
+#include "tests/support/same_bits.h"
+
 #include "kernels/pointwise/run.h"
+#include "kernels/pointwise/stream.h"
 #include "src/tensor/large_blocks.h"
 #include "src/tensor/stress.h"
 
@@ -11,8 +13,6 @@
 #include <gtest/gtest.h>
 
 #include <malloc.h>
-
-#include <cstring>
 
 namespace shunt {
 namespace {
@@ -38,17 +38,6 @@ bool streams(const F& f) {
   const uint64_t times = elementwise::pathCounters().streamed - before;
   EXPECT_TRUE(times == 0 || times == kCalls) << times;
   return times != 0;
-}
-
-void expectSameBits(const Tensor& got, const Tensor& want) {
-  ASSERT_EQ(got.sizes(), want.sizes());
-  const Tensor g = got.contiguous(), w = want.contiguous();
-  const auto* a = static_cast<const char*>(g.data_ptr());
-  const auto* b = static_cast<const char*>(w.data_ptr());
-  if (std::memcmp(a, b, g.nbytes()) == 0) return;
-  size_t i = 0;
-  while (a[i] == b[i]) ++i;
-  FAIL() << "byte " << i << " of " << g.nbytes() << " differs";
 }
 
 /// Random numbers, over and over: drawing so many would take most of the test's time.
@@ -94,7 +83,7 @@ TEST_P(Streamed, EverySizeAroundTheThresholdAndEveryAlignment) {
         const Window out(size, offset, dtype);
         Tensor target = out.part;
         EXPECT_EQ(streams([&] { add_out(target, a.narrow(0, 0, size), b.narrow(0, 0, size)); }), size >= n);
-        expectSameBits(target, want.narrow(0, 0, size));
+        EXPECT_TRUE(test::sameBits(target, want.narrow(0, 0, size), test::kButStrides));
         out.expectMarginsUntouched();
       }
     }
@@ -115,7 +104,7 @@ TEST_P(Streamed, PlannedCalls) {
     SCOPED_TRACE(what);
     Tensor out = zeros({rows, columns}, TensorOptions(dtype));
     EXPECT_TRUE(streams([&] { mul_out(out, a, other); }));
-    expectSameBits(out, product(other).to(dtype));
+    EXPECT_TRUE(test::sameBits(out, product(other).to(dtype), test::kButStrides));
   };
   check("a row for each", bias, kFloat);
   check("an element for each row", column, kFloat);
@@ -126,7 +115,7 @@ TEST_P(Streamed, PlannedCalls) {
   Tensor wide = full({rows, columns + 8}, 77.0);
   Tensor part = wide.narrow(1, 3, columns);
   EXPECT_TRUE(streams([&] { mul_out(part, a, bias); }));
-  expectSameBits(part, product(bias));
+  EXPECT_TRUE(test::sameBits(part, product(bias), test::kButStrides));
   EXPECT_TRUE((wide.narrow(1, 0, 3) == full({rows, 3}, 77.0)).all().item<bool>());
   EXPECT_TRUE((wide.narrow(1, columns + 3, 5) == full({rows, 5}, 77.0)).all().item<bool>());
 }
@@ -136,12 +125,16 @@ TEST_P(Streamed, PredicatesNumbersAndCopies) {
   const Tensor a = numbers({n}, kFloat), b = numbers({n}, kFloat);
   Tensor mask = zeros({n}, TensorOptions(kBool));
   EXPECT_TRUE(streams([&] { lt_out(mask, a, b); }));
-  expectSameBits(mask, inPieces(n, [&](int64_t i, int64_t k) { return lt(a.narrow(0, i, k), b.narrow(0, i, k)); }));
+  EXPECT_TRUE(
+      test::sameBits(mask, inPieces(n, [&](int64_t i, int64_t k) { return lt(a.narrow(0, i, k), b.narrow(0, i, k)); }),
+                     test::kButStrides));
   Tensor out = zeros({n});
   EXPECT_TRUE(streams([&] { mul_out(out, a, full({}, 2.5)); }));
-  expectSameBits(out, inPieces(n, [&](int64_t i, int64_t k) { return mul(a.narrow(0, i, k), 2.5); }));
+  EXPECT_TRUE(test::sameBits(out, inPieces(n, [&](int64_t i, int64_t k) { return mul(a.narrow(0, i, k), 2.5); }),
+                             test::kButStrides));
   EXPECT_TRUE(streams([&] { sigmoid_out(out, a); }));
-  expectSameBits(out, inPieces(n, [&](int64_t i, int64_t k) { return sigmoid(a.narrow(0, i, k)); }));
+  EXPECT_TRUE(test::sameBits(out, inPieces(n, [&](int64_t i, int64_t k) { return sigmoid(a.narrow(0, i, k)); }),
+                             test::kButStrides));
 }
 
 TEST_P(Streamed, NotWhatIsReadOrNew) {
@@ -160,15 +153,15 @@ TEST_P(Streamed, NotWhatIsReadOrNew) {
   EXPECT_FALSE(streams([&] { a.clone().add_(b); }));
   Tensor both = a.clone();
   EXPECT_FALSE(streams([&] { mul_out(both, both, ones({})); }));
-  expectSameBits(both, a);
+  EXPECT_TRUE(test::sameBits(both, a, test::kButStrides));
   Tensor halves = zeros({2 * n});  // one storage, but no overlap
   Tensor first = halves.narrow(0, 0, n), second = halves.narrow(0, n, n);
   second.copy_(a);
   EXPECT_FALSE(streams([&] { add_out(first, second, b); }));
-  expectSameBits(first, want);
+  EXPECT_TRUE(test::sameBits(first, want, test::kButStrides));
   Tensor every_other = zeros({2 * n}).as_strided({n}, {2});
   EXPECT_FALSE(streams([&] { add_out(every_other, a, b); }));
-  expectSameBits(every_other, want);
+  EXPECT_TRUE(test::sameBits(every_other, want, test::kButStrides));
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, Streamed, testing::Values(1, 3));

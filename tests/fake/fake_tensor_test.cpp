@@ -150,7 +150,12 @@ TEST(FakeTensor, ResultsLieAsRealOnesWhateverTheStridesOfDimensionsOfSizeOne) {
       };
       const std::vector<Tensor> real = all([](const Tensor& t) { return t; });
       const std::vector<Tensor> fake = all([](const Tensor& t) { return to_fake(t); });
-      for (size_t i = 0; i < real.size(); ++i) EXPECT_EQ(fake[i].strides(), real[i].strides()) << a << b << i;
+      ASSERT_EQ(real.size(), fake.size());
+      for (size_t i = 0; i < real.size(); ++i) {
+        EXPECT_EQ(fake[i].strides(), real[i].strides()) << a << b << i;
+        EXPECT_EQ(fake[i].sizes(), real[i].sizes()) << a << b << i;
+        EXPECT_EQ(fake[i].dtype(), real[i].dtype()) << a << b << i;
+      }
     }
 }
 

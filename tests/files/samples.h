@@ -1,6 +1,7 @@
 // What the tests of files share: a folder, bytes, and tensors of every kind. One thread.
 #pragma once
 
+#include "tests/support/same_bits.h"
 #include "tests/support/temporary_folder.h"
 
 #include <shunt/files/files.h>
@@ -51,10 +52,6 @@ inline Tensor numbered(IntArrayRef sizes, ScalarType dtype) {
 inline std::string bytesOf(const Tensor& t) {
   const Tensor c = t.detach().contiguous();
   return {static_cast<const char*>(c.data_ptr()), c.nbytes()};
-}
-
-inline bool sameBits(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.sizes().equals(b.sizes()) && bytesOf(a) == bytesOf(b);
 }
 
 inline std::string littleEndian(uint64_t n, int bytes) {

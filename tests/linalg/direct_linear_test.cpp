@@ -1,5 +1,7 @@
 // linear in one step (Note [Direct linear], kernels/nn/direct_linear.h): the composite's bits, that it is taken, and
 // that nothing that the composite's parts would meet is passed by.
+#include "tests/support/same_bits.h"
+
 #include "kernels/nn/direct_linear.h"
 #include "src/tensor/stress.h"
 
@@ -8,7 +10,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -17,6 +18,7 @@ namespace shunt {
 namespace {
 
 using native::directLinear;
+using test::sameBits;
 
 struct Operands {
   explicit Operands(int64_t m = 3, int64_t k = 16, int64_t n = 5, ScalarType dtype = kFloat)
@@ -27,11 +29,10 @@ struct Operands {
   Tensor input, weight, bias;
 };
 
-bool same(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides() && a.key_set() == b.key_set() &&
-         a.requires_grad() == b.requires_grad() &&
-         (a.numel() == 0 ||
-          std::memcmp(a.data_ptr(), b.data_ptr(), static_cast<size_t>(a.numel() * a.itemsize())) == 0);
+testing::AssertionResult same(const Tensor& actual, const Tensor& expected) {
+  if (actual.key_set() != expected.key_set())
+    return testing::AssertionFailure() << "keys " << actual.key_set() << ", expected " << expected.key_set();
+  return sameBits(expected, actual, {.requires_grad = true});
 }
 
 uint64_t allocationsOf(const std::function<Tensor()>& f) {

@@ -1,6 +1,7 @@
 // Every two of the things that a call can run in or with, in both nesting orders: what must happen, as a table. `outer`
 // is entered first, and its wrapper goes around the inner one's.
 #include "tests/modes/host_device.h"
+#include "tests/support/difference.h"
 
 #include <shunt/interpose/tensor_subclass.h>
 #include <shunt/shunt.h>
@@ -10,7 +11,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,6 +18,8 @@
 
 namespace shunt {
 namespace {
+
+using test::kButStrides;
 
 const host_device::HostDevice device;
 using Calls = std::map<std::string, int>;
@@ -177,10 +179,8 @@ std::string difference(const char* what, const Tensor& got, const Tensor& expect
   if (got.dtype() != expected.dtype() || got.sizes() != expected.sizes())
     return detail::str(" ", what, " is ", got.dtype(), got.sizes(), ", not ", expected.dtype(), expected.sizes());
   if (is_fake(got)) return "";
-  const Tensor a = got.detach().to(kCPU).contiguous(), b = expected.detach().contiguous();
-  return std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0
-             ? ""
-             : detail::str(" ", what, " is ", a.toString(), ", not ", b.toString());
+  const std::string different = differenceOf(expected, got.detach().to(kCPU), kButStrides);
+  return different.empty() ? "" : detail::str(" ", what, ": ", different);
 }
 
 /// What the program's result becomes inside both: its dtype; where it is, if not on the CPU; all its wrappers, from

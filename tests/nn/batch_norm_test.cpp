@@ -24,7 +24,7 @@ TEST(BatchNorm, TrainingByHand) {
   EXPECT_EQ(valuesOf(mean), (Values{1.5, 2}));
   EXPECT_FLOAT_EQ(static_cast<float>(valuesOf(var)[1]), 0.5f * 20 / 3 + 0.5f) << "the unbiased variance";
   const Values expected{-1, -1 / 3.0, 8, 10 - 2 / 3.0, 1 / 3.0, 1, 10 + 2 / 3.0, 12}, got = valuesOf(y);
-  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-5) << i;
+  EXPECT_THAT(got, ::testing::Pointwise(::testing::DoubleNear(1e-5), expected));
 }
 
 TEST(BatchNorm, RunningStatistics) {

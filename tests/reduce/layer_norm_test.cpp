@@ -2,16 +2,17 @@
 #include <gmock/gmock.h>
 
 #include "tests/reduce/reference.h"
+#include "tests/support/same_bits.h"
 
 #include <shunt/core/parallel.h>
 #include <shunt/transforms/autocast.h>
 
 #include <cmath>
-#include <cstring>
 
 namespace shunt::testing {
 namespace {
 
+using test::sameBits;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -80,8 +81,6 @@ TEST(LayerNorm, WithoutParametersAndWithFloatOnesBeside16Bits) {
   EXPECT_TRUE(
       near(valuesOf(y), expected(valuesOf(x), 40, valuesOf(w), valuesOf(b), 1e-5).y, toleranceOf(kBFloat16), 1));
 }
-
-bool sameBits(const Tensor& a, const Tensor& b) { return std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0; }
 
 TEST(LayerNorm, DoesNotDependOnThreads) {
   const Tensor x = randomTensor({5000, 70}, kFloat), g = randomTensor({5000, 70}, kFloat, 2),

@@ -1,4 +1,6 @@
 // The functions of the example programs, traced: their graphs verify and do again what the functions do.
+#include "tests/support/same_bits.h"
+
 #include <shunt/trace/trace.h>
 
 #include "examples/digits/model.h"
@@ -8,22 +10,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <optional>
 
 namespace shunt {
 namespace {
 
-bool sameBits(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
-  return x.sizes().equals(y.sizes()) && std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0;
-}
-
-bool sameBits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  for (size_t i = 0; i < a.size(); ++i)
-    if (!sameBits(a[i], b[i])) return false;
-  return a.size() == b.size();
-}
+using test::sameBits;
 
 struct Training {
   explicit Training(bool autocast) : net(7), autocast(autocast) {}

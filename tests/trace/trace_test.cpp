@@ -1,6 +1,7 @@
 // trace(): what it records, and that graphs do again what the function did.
 #include <shunt/trace/trace.h>
 
+#include "tests/support/same_bits.h"
 #include "tests/support/wrapper.h"
 
 #include <shunt/shunt.h>
@@ -9,21 +10,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <thread>
 
 namespace shunt {
 namespace {
 
+using test::sameBits;
 using test::Wrapper;
 using testing::HasSubstr;
 using testing::Not;
-
-bool sameBits(const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype() || !a.sizes().equals(b.sizes()) || !a.strides().equals(b.strides())) return false;
-  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
-  return x.numel() == 0 || std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0;
-}
 
 int64_t countOf(const Graph& g, std::string_view name) {
   int64_t n = 0;

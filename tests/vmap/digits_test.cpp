@@ -127,8 +127,8 @@ TEST_F(DigitsTest, AProgramsOwnKernelsOfThePartsAreCalled) {
     EXPECT_LT(distance(vmap(layer)(x), looped(layer)), 2e-5);
     EXPECT_GT(distance(vmap(layer)(x), plain), 0.5);
   }
-  EXPECT_TRUE(sameBits(vmap(product)(x), square));
-  EXPECT_TRUE(sameBits(vmap(layer)(x), plain));
+  EXPECT_TRUE(sameValues(vmap(product)(x), square));
+  EXPECT_TRUE(sameValues(vmap(layer)(x), plain));
 }
 
 TEST_F(DigitsTest, SecondGradientsOfALayerEqualTheLoop) {
@@ -146,9 +146,9 @@ TEST_F(DigitsTest, AnOuterProductOfSamplesIsOneProduct) {
   const VmapCounters before = vmap_counters();
   const Tensor got = vmap(product)(a, b);
   EXPECT_EQ(vmap_counters().rules, before.rules);  // not by its parts
-  EXPECT_TRUE(sameBits(got, a.unsqueeze(2) * b.unsqueeze(1)));
-  EXPECT_TRUE(sameBits(vmap(product)(a, b.to(kDouble)), a.unsqueeze(2) * b.to(kDouble).unsqueeze(1)));
-  EXPECT_TRUE(sameBits(vmap(product, {.in_dims = {1, 0}})(a.t().contiguous(), b), got));
+  EXPECT_TRUE(sameValues(got, a.unsqueeze(2) * b.unsqueeze(1)));
+  EXPECT_TRUE(sameValues(vmap(product)(a, b.to(kDouble)), a.unsqueeze(2) * b.to(kDouble).unsqueeze(1)));
+  EXPECT_TRUE(sameValues(vmap(product, {.in_dims = {1, 0}})(a.t().contiguous(), b), got));
 }
 
 TEST_F(DigitsTest, UnderAutocastToo) {

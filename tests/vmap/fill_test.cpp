@@ -47,7 +47,7 @@ void expectTheLoop(const Form& form, const Tensors& in, const std::vector<std::o
   const std::string what = detail::str(form.name, ' ', in[0].dtype(), in[0].sizes(), dims[0] ? " batched" : "",
                                        " with ", in[1].dtype(), in[1].sizes(), dims[1] ? " batched" : "");
   ASSERT_EQ(textOf(error), textOf(refused)) << what;
-  if (!got.empty()) ASSERT_TRUE(sameBits(got[0], expected[0])) << what << got[0] << expected[0];
+  if (!got.empty()) ASSERT_TRUE(sameValues(got[0], expected[0])) << what << got[0] << expected[0];
 }
 
 /// Of one number, and of it between others that fit; nothing where the dtype has no such number.
@@ -89,14 +89,14 @@ TEST(VmapFill, InsideAndAroundOtherTransforms) {
   const auto each = [&](const Tensor& s, const Tensor& v) { return vmap(one)(s, v); };
   const auto all = [&](const Tensor& s, const Tensor& v) { return vmap(each, {.in_dims = {0, std::nullopt}})(s, v); };
   const Tensor twice = stack({self, self});
-  EXPECT_TRUE(sameBits(all(twice, good)[1], expected));
+  EXPECT_TRUE(sameValues(all(twice, good)[1], expected));
   EXPECT_THAT(errorOf([&] { all(twice, bad); }), testing::HasSubstr("without overflow: 300"));
 
-  EXPECT_TRUE(sameBits(functionalize(each)(self, good), expected));
+  EXPECT_TRUE(sameValues(functionalize(each)(self, good), expected));
   EXPECT_THAT(errorOf([&] { functionalize(each)(self, bad); }), testing::HasSubstr("without overflow: 300"));
 
   const Graph graph = trace([&](const Tensors& t) { return Tensors{each(t[0], t[1])}; }, Tensors{self, good});
-  EXPECT_TRUE(sameBits(graph.run({self, good})[0], expected));
+  EXPECT_TRUE(sameValues(graph.run({self, good})[0], expected));
   EXPECT_THAT(errorOf([&] { graph.run({self, bad}); }), testing::HasSubstr("without overflow: 300"));
 
   const Tensor x = ones({3}, TensorOptions(kFloat));
@@ -104,7 +104,7 @@ TEST(VmapFill, InsideAndAroundOtherTransforms) {
     return vmap([](const Tensor& t) { return ops::fill_Tensor::call(ones({2}, TensorOptions(kHalf)), t).sum(); })(v)
         .sum();
   };
-  EXPECT_TRUE(sameBits(grad(of_half)(x), x * 2));
+  EXPECT_TRUE(sameValues(grad(of_half)(x), x * 2));
   EXPECT_THAT(errorOf([&] { grad(of_half)(x * 1e5); }), testing::HasSubstr("Half without overflow"));
   const auto filled = [](const Tensor& s, const Tensor& v) { return ops::fill_Tensor::call(s, v); };
   EXPECT_EQ(vmap(filled)(to_fake(self), to_fake(bad)).sizes(), self.sizes());

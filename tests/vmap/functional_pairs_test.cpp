@@ -70,11 +70,11 @@ TEST(FunctionalPairs, FunctionalizeAroundWhatMeetsOtherTensors) {
   for (const auto& [name, f] : all) {
     SCOPED_TRACE(name);
     const Tensor expected = f(x);
-    EXPECT_TRUE(sameBits(functionalize(f)(x), expected));
+    EXPECT_TRUE(sameValues(functionalize(f)(x), expected));
     const FunctionalizeGuard guard;
     const Tensor result = f(to_functional(x));
     EXPECT_TRUE(is_functional(result));
-    EXPECT_TRUE(sameBits(is_functional(result) ? from_functional(result) : result, expected));
+    EXPECT_TRUE(sameValues(is_functional(result) ? from_functional(result) : result, expected));
   }
 }
 
@@ -85,8 +85,8 @@ TEST(FunctionalPairs, FunctionalizeAroundWritesToItsArgument) {
     u[0].mul_(2);
     return grad([&](const Tensor& v) { return (v * u).sum(); })(t) + u;
   };
-  EXPECT_TRUE(sameBits(functionalize(f)(x), f(y)));
-  EXPECT_TRUE(sameBits(x, y));
+  EXPECT_TRUE(sameValues(functionalize(f)(x), f(y)));
+  EXPECT_TRUE(sameValues(x, y));
 }
 
 TEST(FunctionalPairs, CapturedSubclassesAreConstants) {
@@ -95,15 +95,15 @@ TEST(FunctionalPairs, CapturedSubclassesAreConstants) {
   const auto product = [](const Tensor& a, const Tensor& b) { return (a * b).softmax(-1).square().sum(); };
   const auto by = [&](const Tensor& b) { return [&](const Tensor& a) { return product(a, b); }; };
   Wrapper::calls = 0;
-  EXPECT_TRUE(sameBits(unwrap<Wrapper>(grad(by(wrapped))(x)), grad(by(w))(x)));
+  EXPECT_TRUE(sameValues(unwrap<Wrapper>(grad(by(wrapped))(x)), grad(by(w))(x)));
   EXPECT_GT(Wrapper::calls, 0);
-  EXPECT_TRUE(sameBits(unwrap<Wrapper>(grad(product)(x, wrapped)), grad(product)(x, w)));
-  EXPECT_TRUE(sameBits(unwrap<Wrapper>(hessian(by(wrapped))(x)), hessian(by(w))(x)));
-  EXPECT_TRUE(sameBits(unwrap<Wrapper>(vmap(by(wrapped_row))(x)), vmap(by(row))(x)));
+  EXPECT_TRUE(sameValues(unwrap<Wrapper>(grad(product)(x, wrapped)), grad(product)(x, w)));
+  EXPECT_TRUE(sameValues(unwrap<Wrapper>(hessian(by(wrapped))(x)), hessian(by(w))(x)));
+  EXPECT_TRUE(sameValues(unwrap<Wrapper>(vmap(by(wrapped_row))(x)), vmap(by(row))(x)));
   const VmapOptions unbatched{.in_dims = {0, std::nullopt}};
-  EXPECT_TRUE(sameBits(unwrap<Wrapper>(vmap(product, unbatched)(x, wrapped_row)), vmap(product, unbatched)(x, row)));
-  EXPECT_TRUE(sameBits(unwrap<Wrapper>(vmap(grad(product), unbatched)(x, wrapped_row)),
-                       vmap(grad(product), unbatched)(x, row)));
+  EXPECT_TRUE(sameValues(unwrap<Wrapper>(vmap(product, unbatched)(x, wrapped_row)), vmap(product, unbatched)(x, row)));
+  EXPECT_TRUE(sameValues(unwrap<Wrapper>(vmap(grad(product), unbatched)(x, wrapped_row)),
+                         vmap(grad(product), unbatched)(x, row)));
 }
 
 TEST(FunctionalPairs, AWrapperThatTheFunctionMadeAroundItsTensorsIsNoResult) {
@@ -118,8 +118,8 @@ TEST(FunctionalPairs, AWrapperThatTheFunctionMadeAroundItsTensorsIsNoResult) {
             std::string::npos);
   EXPECT_NE(errorOf([&] { vmap(functional)(numbers({2, 2})); }).find("is a functional tensor around a batched tensor"),
             std::string::npos);
-  EXPECT_TRUE(sameBits(grad([&](const Tensor& t) { return unwrap<Wrapper>(wrapping(t)); })(x), full({2}, 2.f)));
-  EXPECT_TRUE(sameBits(grad([&](const Tensor& t) { return from_functional(functional(t)); })(x), full({2}, 2.f)));
+  EXPECT_TRUE(sameValues(grad([&](const Tensor& t) { return unwrap<Wrapper>(wrapping(t)); })(x), full({2}, 2.f)));
+  EXPECT_TRUE(sameValues(grad([&](const Tensor& t) { return from_functional(functional(t)); })(x), full({2}, 2.f)));
 }
 
 // ---- functionalize inside -----------------------------------------------------------------------------------------
@@ -215,15 +215,15 @@ TEST(FunctionalPairs, FunctionalizeInsideSeesWritesThroughViews) {
     SCOPED_TRACE(name);
     const auto plain = [&f = f](const Tensor& t) { return f(t).sum(); };
     const auto functional = [&f = f](const Tensor& t) { return functionalize(f)(t).sum(); };
-    EXPECT_TRUE(sameBits(grad(functional)(x), grad(plain)(x)));
-    EXPECT_TRUE(sameBits(vmap(grad(functional))(batch), vmap(grad(plain))(batch)));
-    EXPECT_TRUE(sameBits(hessian(functional)(x), hessian(plain)(x)));
+    EXPECT_TRUE(sameValues(grad(functional)(x), grad(plain)(x)));
+    EXPECT_TRUE(sameValues(vmap(grad(functional))(batch), vmap(grad(plain))(batch)));
+    EXPECT_TRUE(sameValues(hessian(functional)(x), hessian(plain)(x)));
     const auto whole = [](const auto& g) { return [&](const Tensor& t) { return vmap(g)(t).sum(); }; };
-    EXPECT_TRUE(sameBits(grad(whole(functional))(batch), grad(whole(plain))(batch)));
+    EXPECT_TRUE(sameValues(grad(whole(functional))(batch), grad(whole(plain))(batch)));
     // The other order.
-    EXPECT_TRUE(sameBits(functionalize(grad(plain))(x), grad(plain)(x)));
-    EXPECT_TRUE(sameBits(functionalize(hessian(plain))(x), hessian(plain)(x)));
-    EXPECT_TRUE(sameBits(functionalize(vmap(grad(plain)))(batch), vmap(grad(plain))(batch)));
+    EXPECT_TRUE(sameValues(functionalize(grad(plain))(x), grad(plain)(x)));
+    EXPECT_TRUE(sameValues(functionalize(hessian(plain))(x), hessian(plain)(x)));
+    EXPECT_TRUE(sameValues(functionalize(vmap(grad(plain)))(batch), vmap(grad(plain))(batch)));
     for (int64_t dim = 0; dim < 3; ++dim) {
       const auto gradient = [&](const auto& g) {
         const Tensor leaf = batch.clone().requires_grad_();
@@ -232,8 +232,8 @@ TEST(FunctionalPairs, FunctionalizeInsideSeesWritesThroughViews) {
         return std::pair(y.detach(), leaf.grad());
       };
       const auto expected = gradient(f), got = gradient([&f = f](const Tensor& t) { return functionalize(f)(t); });
-      EXPECT_TRUE(sameBits(got.first, expected.first)) << dim;
-      EXPECT_TRUE(sameBits(got.second, expected.second)) << dim;
+      EXPECT_TRUE(sameValues(got.first, expected.first)) << dim;
+      EXPECT_TRUE(sameValues(got.second, expected.second)) << dim;
     }
   }
 }
@@ -246,8 +246,8 @@ TEST(FunctionalPairs, FunctionalizeInsideVmapWritesToArguments) {
     return u + 0;
   };
   const auto functional = [&](const Tensor& t) { return functionalize(f)(t); };
-  EXPECT_TRUE(sameBits(vmap(functional, {.in_dims = {2}})(x), vmap(f, {.in_dims = {2}})(y)));
-  EXPECT_TRUE(sameBits(x, y));
+  EXPECT_TRUE(sameValues(vmap(functional, {.in_dims = {2}})(x), vmap(f, {.in_dims = {2}})(y)));
+  EXPECT_TRUE(sameValues(x, y));
 }
 
 TEST(FunctionalPairs, BatchesInOneMemoryAreRivals) {
@@ -272,7 +272,7 @@ TEST(FunctionalPairs, AsStridedScatterCountsFromTheStartOfAllSamples) {
       return as_strided_scatter(t, row * 10, row.sizes(), row.strides(), row.storage_offset());
     };
     const auto expected = [](const Tensor& t) { return select_scatter(t, t.select(0, 1) * 10, 0, 1); };
-    EXPECT_TRUE(sameBits(vmap(f, {.in_dims = {dim}})(x), vmap(expected, {.in_dims = {dim}})(x))) << dim;
+    EXPECT_TRUE(sameValues(vmap(f, {.in_dims = {dim}})(x), vmap(expected, {.in_dims = {dim}})(x))) << dim;
   }
 }
 

@@ -41,10 +41,10 @@ TEST(GradOfVmap, CompositesOfWhatHasNoBatch) {
 TEST(Grad, EqualsBackward) {
   const Tensor x = randn({3, 4});
   const auto f = [](const Tensor& t) { return t.sigmoid().mm(t.t()).exp().mean(); };
-  EXPECT_TRUE(sameBits(grad(f)(x), plainGrad(f, x)));
+  EXPECT_TRUE(sameValues(grad(f)(x), plainGrad(f, x)));
   const auto [value, g] = value_and_grad(f)(x);
-  EXPECT_TRUE(sameBits(value, f(x)));
-  EXPECT_TRUE(sameBits(g, plainGrad(f, x)));
+  EXPECT_TRUE(sameValues(value, f(x)));
+  EXPECT_TRUE(sameValues(g, plainGrad(f, x)));
   EXPECT_FALSE(g.requires_grad());
   EXPECT_FALSE(x.requires_grad());
 }
@@ -53,19 +53,19 @@ TEST(Grad, OfSeveralArgumentsAndContainers) {
   const Tensor x = randn({3}), y = randn({3});
   const auto f = [](const Tensor& a, const Tensor& b) { return (a * a * b).sum(); };
   const std::vector<Tensor> both = grad(f, {0, -1})(x, y);
-  EXPECT_TRUE(sameBits(both[0], grad(f)(x, y)));
-  EXPECT_TRUE(sameBits(both[1], x * x));
+  EXPECT_TRUE(sameValues(both[0], grad(f)(x, y)));
+  EXPECT_TRUE(sameValues(both[1], x * x));
   const std::vector<Tensor> turned = grad(f, {-1, 0})(x, y);
-  EXPECT_TRUE(sameBits(turned[0], both[1]) && sameBits(turned[1], both[0]));
+  EXPECT_TRUE(sameValues(turned[0], both[1]) && sameValues(turned[1], both[0]));
   const auto g = grad([](const std::vector<Tensor>& p) { return (p[0] * p[1]).sum(); })(std::vector<Tensor>{x, y});
-  EXPECT_TRUE(sameBits(g[0], y));
-  EXPECT_TRUE(sameBits(g[1], x));
+  EXPECT_TRUE(sameValues(g[0], y));
+  EXPECT_TRUE(sameValues(g[1], x));
 }
 
 TEST(Grad, OfWhatTheResultDoesNotDependOnIsZero) {
   const Tensor x = randn({3}), y = randn({3});
   const auto f = [&](const Tensor&) { return y.sum(); };
-  EXPECT_TRUE(sameBits(grad(f)(x), zeros({3})));
+  EXPECT_TRUE(sameValues(grad(f)(x), zeros({3})));
 }
 
 // The frequency is that among the sample's own indices.
@@ -175,11 +175,11 @@ TEST(Grad, AutocastInsideAndOutside) {
   };
   const Tensor leaf = w.clone().requires_grad_();
   const Tensor expected = autograd::grad({cast_inside(leaf)}, {leaf})[0];
-  EXPECT_TRUE(sameBits(grad(cast_inside)(w), expected));
+  EXPECT_TRUE(sameValues(grad(cast_inside)(w), expected));
   const AutocastGuard autocast(kCPU, kBFloat16);
   f(leaf);  // the guard's cache has a cast of this storage now
-  EXPECT_TRUE(sameBits(grad(f)(leaf).detach(), expected));
-  EXPECT_TRUE(sameBits(vmap(grad(f))(w.unsqueeze(0))[0], expected));
+  EXPECT_TRUE(sameValues(grad(f)(leaf).detach(), expected));
+  EXPECT_TRUE(sameValues(vmap(grad(f))(w.unsqueeze(0))[0], expected));
 }
 
 TEST(Grad, WritesInsideAreDifferentiated) {
@@ -192,7 +192,7 @@ TEST(Grad, WritesInsideAreDifferentiated) {
     y[0].mul_(3);
     return y.sum();
   };
-  EXPECT_TRUE(sameBits(grad(f)(x), plainGrad(f, x)));
+  EXPECT_TRUE(sameValues(grad(f)(x), plainGrad(f, x)));
   const auto twice = [&](const Tensor& t) { return grad(f)(t).sum(); };
   const auto plain_twice = [&](const Tensor& t) { return autograd::grad({f(t)}, {t}, {}, {}, true)[0].sum(); };
   EXPECT_LT(distance(grad(twice)(x), plainGrad(plain_twice, x)), 1e-14);
@@ -208,26 +208,26 @@ struct TimesThree : autograd::Function<TimesThree> {
 TEST(Grad, CustomFunctionsKeepTheirBackward) {
   const Tensor x = randn({4, 3});
   const auto f = [](const Tensor& t) { return TimesThree::apply(t).sum(); };
-  EXPECT_TRUE(sameBits(grad(f)(x[0]), zeros({3}) + 3));
-  EXPECT_TRUE(sameBits(vmap(grad(f))(x), zeros({4, 3}) + 3));
-  EXPECT_TRUE(sameBits(vmap([](const Tensor& t) { return TimesThree::apply(t); })(x), x * 2));
+  EXPECT_TRUE(sameValues(grad(f)(x[0]), zeros({3}) + 3));
+  EXPECT_TRUE(sameValues(vmap(grad(f))(x), zeros({4, 3}) + 3));
+  EXPECT_TRUE(sameValues(vmap([](const Tensor& t) { return TimesThree::apply(t); })(x), x * 2));
 }
 
 TEST(Vjp, PullsBackOftenAndInsideVmap) {
   const Tensor x = randn({3}), y = randn({3});
   const auto f = [](const Tensor& a, const Tensor& b) { return std::make_pair(a * b, a.exp()); };
   const auto [out, pullback] = vjp(f, x, y);
-  EXPECT_TRUE(sameBits(out.first, x * y));
+  EXPECT_TRUE(sameValues(out.first, x * y));
   const Tensor u = randn({3}), v = randn({3});
   for (int i = 0; i < 2; ++i) {
     const auto [gx, gy] = pullback(std::make_pair(u, v));
     EXPECT_LT(distance(gx, u * y + v * x.exp()), 1e-6);
-    EXPECT_TRUE(sameBits(gy, u * x));
+    EXPECT_TRUE(sameValues(gy, u * x));
   }
   const Tensor us = randn({4, 3}), vs = randn({4, 3});
   const auto [gx, gy] = vmap(pullback)(std::make_pair(us, vs));
   EXPECT_LT(distance(gx, us * y + vs * x.exp()), 1e-6);
-  EXPECT_TRUE(sameBits(gy, us * x));
+  EXPECT_TRUE(sameValues(gy, us * x));
 }
 
 TEST(Vjp, ATensorWithoutGradientLeavesTheOthersInPlace) {
@@ -252,7 +252,7 @@ TEST(Vjp, ATensorWithoutGradientLeavesTheOthersInPlace) {
   EXPECT_THAT(errorOf([&, &pull = pullback] { pull({none, u, {none, ones({2})}, {none, none}}); }),
               testing::HasSubstr("for result 3 has shape [2]"));
   const auto sum = [](const Tensor& t) { return t.sum(); };
-  EXPECT_TRUE(sameBits(vjp(sum, x).second(none), zero));
+  EXPECT_TRUE(sameValues(vjp(sum, x).second(none), zero));
   const auto list = [](const Tensor& t) { return Tensors{t.sum()}; };
   EXPECT_THAT(errorOf([&] { vjp(list, x).second({}); }), testing::HasSubstr("for 1 tensors, got 0"));
 }
@@ -313,8 +313,8 @@ TEST(Vjp, ThrowsWhereWhatThePullbackNeedsWasWritten) {
         ASSERT_EQ(expected.defined(), got.defined()) << error << refused;
         ASSERT_EQ(expected.defined(), of_samples.defined()) << in_vmap << refused;
         if (expected.defined()) {
-          EXPECT_TRUE(sameBits(got, expected));
-          EXPECT_TRUE(sameBits(of_samples[0], expected));
+          EXPECT_TRUE(sameValues(got, expected));
+          EXPECT_TRUE(sameValues(of_samples[0], expected));
         } else {
           for (const std::string& e : {refused, error, in_vmap}) EXPECT_THAT(e, testing::HasSubstr(kModified));
         }
@@ -358,7 +358,7 @@ TEST(Jacrev, OfFunctionsOfAllShapes) {
       row.select(1, c).copy_(x[r] * slope[r][c]);
       EXPECT_LT(distance(j[r][c], row), 1e-14);
     }
-  EXPECT_TRUE(sameBits(jacrev<1>(f, 3)(x, w), j)) << "in chunks";
+  EXPECT_TRUE(sameValues(jacrev<1>(f, 3)(x, w), j)) << "in chunks";
   EXPECT_EQ(jacrev([](const Tensor& t) { return t.sum(); })(x).sizes(), x.sizes());
 }
 

@@ -42,6 +42,7 @@ void expectLoop(const Function& f, const Tensors& in, unsigned first, const std:
       dims.push_back(batched ? std::optional<int64_t>(-1) : std::nullopt);
     }
     const Tensors expected = loop(f, given, dims), got = vmapped(f, given, dims);
+    ASSERT_EQ(got.size(), expected.size());
     for (size_t r = 0; r < got.size(); ++r)
       EXPECT_LT(distance(got[r], expected[r]), 1e-12) << name << ", arguments " << which << ", result " << r;
   }

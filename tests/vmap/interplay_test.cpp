@@ -30,7 +30,7 @@ TEST(Interplay, AModeOutsideSeesEachCallOnceAsTheFunctionMadeIt) {
   Recorder mode;
   {
     const DispatchModeGuard on(mode);
-    EXPECT_TRUE(sameBits(vmap(affine_sum)(x), (x * 2).sum(1)));
+    EXPECT_TRUE(sameValues(vmap(affine_sum)(x), (x * 2).sum(1)));
   }
   ASSERT_GE(mode.names.size(), 2u);
   EXPECT_THAT(std::vector<std::string>(mode.names.begin(), mode.names.begin() + 2),
@@ -66,7 +66,7 @@ TEST(Interplay, BoxedCallsInLevelsComputeTheSame) {
   }
   EXPECT_GT(mode.names.size(), 60u);
   ASSERT_EQ(plain.size(), boxed.size());
-  for (size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(sameBits(plain[i], boxed[i])) << i;
+  for (size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(sameValues(plain[i], boxed[i])) << i;
 }
 
 TEST(Interplay, AModeInsideSeesTheCallsOfItsScope) {
@@ -77,7 +77,7 @@ TEST(Interplay, AModeInsideSeesTheCallsOfItsScope) {
     const DispatchModeGuard on(mode);
     return twice.sum();
   })(x);
-  EXPECT_TRUE(sameBits(y, (x * 2).sum(1)));
+  EXPECT_TRUE(sameValues(y, (x * 2).sum(1)));
   EXPECT_THAT(mode.names, ElementsAre("aten::sum"));
   Recorder in_grad;
   grad([&](const Tensor& t) {
@@ -97,9 +97,9 @@ TEST(Interplay, FunctionalizeOutside) {
   };
   const Tensor expected = vmap(f)(x);
   const FunctionalizeCheckGuard check;
-  EXPECT_TRUE(sameBits(functionalize([&](const Tensor& t) { return vmap(f)(t); })(x), expected));
+  EXPECT_TRUE(sameValues(functionalize([&](const Tensor& t) { return vmap(f)(t); })(x), expected));
   EXPECT_GT(check.calls(), 0);
-  EXPECT_TRUE(sameBits(functionalize([&](const Tensor& t) { return grad(affine_sum)(t); })(x), zeros_like(x) + 2));
+  EXPECT_TRUE(sameValues(functionalize([&](const Tensor& t) { return grad(affine_sum)(t); })(x), zeros_like(x) + 2));
 }
 
 TEST(Interplay, FakeTensorsOutside) {
@@ -118,7 +118,7 @@ TEST(Interplay, SubclassesOutside) {
   Wrapper::calls = 0;
   const Tensor y = vmap(affine_sum)(wrap<Wrapper>(x));
   EXPECT_GT(Wrapper::calls, 0);
-  EXPECT_TRUE(sameBits(unwrap<Wrapper>(y), (x * 2).sum(1)));
+  EXPECT_TRUE(sameValues(unwrap<Wrapper>(y), (x * 2).sum(1)));
 }
 
 TEST(Interplay, InferenceMode) {
@@ -126,7 +126,7 @@ TEST(Interplay, InferenceMode) {
   const InferenceMode inference;
   const Tensor y = vmap(affine_sum)(x);
   EXPECT_TRUE(y.is_inference());
-  EXPECT_TRUE(sameBits(vmap(grad(affine_sum))(x), zeros({4, 3}) + 2));
+  EXPECT_TRUE(sameValues(vmap(grad(affine_sum))(x), zeros({4, 3}) + 2));
 }
 
 TEST(Interplay, LeavingAndEnteringLevelsCompilesNothing) {

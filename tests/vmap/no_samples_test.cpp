@@ -86,7 +86,7 @@ void expectNone(const Call& c, unsigned which, const Function& f, const char* wh
   const Tensors expected = loop(f, one, dims), got = vmapped(f, none, dims);
   ASSERT_EQ(got.size(), expected.size());
   for (size_t r = 0; r < got.size(); ++r)
-    EXPECT_TRUE(sameBits(got[r], noneOf(expected[r][0])))
+    EXPECT_TRUE(sameValues(got[r], noneOf(expected[r][0])))
         << c.name << ", " << what << ", arguments " << which << ", result " << r << ": " << got[r].dtype()
         << got[r].sizes();
 }
@@ -126,11 +126,11 @@ TEST(VmapNoSamples, ResultsDependOnTheArguments) {
   const Tensor y = vmap(f, shared)(x, w);
   EXPECT_EQ(y.sizes(), IntArrayRef({0, 3, 2, 3}));
   y.sum().backward();
-  EXPECT_TRUE(sameBits(x.grad(), zeros({0, 2, 4, 5})));
-  EXPECT_TRUE(sameBits(w.grad(), zeros({3, 2, 3, 3})));
+  EXPECT_TRUE(sameValues(x.grad(), zeros({0, 2, 4, 5})));
+  EXPECT_TRUE(sameValues(w.grad(), zeros({3, 2, 3, 3})));
   const auto sum = [&](const Tensor& weight) { return vmap(f, shared)(x.detach(), weight).sum(); };
-  EXPECT_TRUE(sameBits(grad(sum)(w.detach()), zeros({3, 2, 3, 3})));
-  EXPECT_TRUE(sameBits(vmap(grad(sum))(w.detach().unsqueeze(0)), zeros({1, 3, 2, 3, 3})));
+  EXPECT_TRUE(sameValues(grad(sum)(w.detach()), zeros({3, 2, 3, 3})));
+  EXPECT_TRUE(sameValues(vmap(grad(sum))(w.detach().unsqueeze(0)), zeros({1, 3, 2, 3, 3})));
 }
 
 TEST(VmapNoSamples, UnderModesOfTheCaller) {

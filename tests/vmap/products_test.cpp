@@ -127,8 +127,8 @@ TEST(VmapProducts, AProgramsOwnBatchingRuleOfAPartIsCalled) {
     EXPECT_LT(distance(vmap(layer)(a), (rows - bias) * 3 + bias), 2e-5);
     EXPECT_EQ(calls, 2);
   }
-  EXPECT_TRUE(sameBits(vmap(product)(a, b), plain));
-  EXPECT_TRUE(sameBits(vmap(layer)(a), rows));
+  EXPECT_TRUE(sameValues(vmap(product)(a, b), plain));
+  EXPECT_TRUE(sameValues(vmap(layer)(a), rows));
   EXPECT_EQ(calls, 2);
 }
 

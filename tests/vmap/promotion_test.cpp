@@ -50,7 +50,7 @@ void expectTheLoop(const std::string& name, const Function& f, const std::vector
   ASSERT_EQ(error.empty(), refused.empty()) << what << "\nvmap: " << error << "\nloop: " << refused;
   if (!error.empty()) return;
   ASSERT_EQ(got[0].dtype(), expected[0].dtype()) << what;
-  ASSERT_TRUE(sameBits(got[0], expected[0])) << what << "\n" << got[0] << "\nexpected\n" << expected[0];
+  ASSERT_TRUE(sameValues(got[0], expected[0])) << what << "\n" << got[0] << "\nexpected\n" << expected[0];
 }
 
 template <class F>

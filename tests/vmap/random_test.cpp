@@ -10,7 +10,7 @@ VmapOptions with(Randomness r) { return {.randomness = r}; }
 
 bool samplesAreEqual(const Tensor& t) {
   for (int64_t i = 1; i < t.size(0); ++i)
-    if (!sameBits(t[i], t[0])) return false;
+    if (!sameValues(t[i], t[0])) return false;
   return true;
 }
 
@@ -47,7 +47,7 @@ TEST(VmapRandom, SameDrawsWhatOneCallDraws) {
     manual_seed(7);
     const Tensor all = vmap(f, with(Randomness::kSame))(x);
     EXPECT_TRUE(samplesAreEqual(all)) << name;
-    EXPECT_TRUE(sameBits(all[0], one)) << name;
+    EXPECT_TRUE(sameValues(all[0], one)) << name;
   }
 }
 
@@ -57,7 +57,7 @@ TEST(VmapRandom, DifferentDrawsOthersForEachSample) {
     const Tensor all = vmap(f, with(Randomness::kDifferent))(x);
     EXPECT_EQ(all.sizes().slice(1, all.dim() - 1), f(x[0]).sizes()) << name;
     for (int64_t i = 0; i < 4; ++i)
-      for (int64_t k = 0; k < i; ++k) EXPECT_FALSE(sameBits(all[i], all[k])) << name;
+      for (int64_t k = 0; k < i; ++k) EXPECT_FALSE(sameValues(all[i], all[k])) << name;
   }
 }
 
@@ -73,9 +73,9 @@ TEST(VmapRandom, ChunksDrawOnlyWhereSamplesDiffer) {
 TEST(VmapRandom, ProbabilitiesMayBeBatched) {
   const Tensor p = stack({zeros({50}), ones({50})});
   const auto f = [](const Tensor& t) { return bernoulli(t); };
-  EXPECT_TRUE(sameBits(vmap(f, with(Randomness::kDifferent))(p), p));
+  EXPECT_TRUE(sameValues(vmap(f, with(Randomness::kDifferent))(p), p));
   const auto in_place = [](const Tensor& t) { return empty_like(t).bernoulli_(t); };
-  EXPECT_TRUE(sameBits(vmap(in_place, with(Randomness::kDifferent))(p), p));
+  EXPECT_TRUE(sameValues(vmap(in_place, with(Randomness::kDifferent))(p), p));
   EXPECT_THAT(errorOf([&] { vmap(f, with(Randomness::kSame))(p); }), HasSubstr("probabilities, argument 'self'"));
 }
 

@@ -30,7 +30,7 @@ TEST(VmapShapes, GradientsOfPartsBroadcast) {
         const std::string error = errorOf([&] { got = vmapped(f, {x}, {dim}); });
         ASSERT_EQ(got.size(), expected.size())
             << name << IntArrayRef(sizes) << "\nvmap: " << error << "\nloop: " << refused;
-        if (!got.empty()) EXPECT_TRUE(sameBits(got[0], expected[0])) << name << IntArrayRef(sizes) << got[0];
+        if (!got.empty()) EXPECT_TRUE(sameValues(got[0], expected[0])) << name << IntArrayRef(sizes) << got[0];
       }
 }
 
@@ -39,7 +39,7 @@ TEST(VmapShapes, ABatchOfOneIsSeenAsAnotherDtypeWhateverItsStride) {
   const Tensor shorts = arange(18).to(kShort);
   for (const Tensor& x : {shorts.as_strided({1, 8}, {9, 1}), shorts.as_strided({1, 2, 8}, {3, 8, 1}),
                           shorts.as_strided({8, 1}, {1, 7}).t()})
-    EXPECT_TRUE(sameBits(vmapped(f, {x}, {0})[0], loop(f, {x}, {0})[0])) << x.sizes();
+    EXPECT_TRUE(sameValues(vmapped(f, {x}, {0})[0], loop(f, {x}, {0})[0])) << x.sizes();
   EXPECT_EQ(vmapped(f, {shorts.as_strided({0, 8}, {9, 1})}, {0})[0].sizes(), IntArrayRef({0, 4}));
   // It is a view.
   vmap([](const Tensor& t) { return ops::view_dtype::call(t, kInt).zero_(); })(shorts.as_strided({1, 8}, {9, 1}));
@@ -54,11 +54,11 @@ TEST(VmapShapes, OffsetsOfWindowsInChunks) {
   const Window own = [](const Tensor& t) { return (t * 1).as_strided({2, 2}, {3, 1}, 1); };
   const Window relative = [](const Tensor& t) { return t.as_strided({2}, {2}, t.storage_offset() + 1); };
   const Window none = [](const Tensor& t) { return t.as_strided({2}, {2}); };
-  for (const Window& f : {own, relative, none}) EXPECT_TRUE(sameBits(vmap(f, chunks)(x), vmap(f)(x)));
+  for (const Window& f : {own, relative, none}) EXPECT_TRUE(sameValues(vmap(f, chunks)(x), vmap(f)(x)));
   const Window scattered = [](const Tensor& t) {
     return as_strided_scatter(t * 1, t.slice(0, 1, 5).view({2, 2}), {2, 2}, {3, 1}, 1);
   };
-  EXPECT_TRUE(sameBits(vmap(scattered, chunks)(x), vmap(scattered)(x)));
+  EXPECT_TRUE(sameValues(vmap(scattered, chunks)(x), vmap(scattered)(x)));
 
   const Window given = [](const Tensor& t) { return t.as_strided({2}, {2}, 1); };
   const Window given_scattered = [](const Tensor& t) { return as_strided_scatter(t, t.slice(0, 4), {2}, {2}, 1); };
@@ -68,7 +68,7 @@ TEST(VmapShapes, OffsetsOfWindowsInChunks) {
       for (const Tensor& t : {x, windows})
         EXPECT_THAT(errorOf([&] { vmap(f, options)(t); }), testing::HasSubstr("leave it out")) << t;
   const Tensor repeated = x[0].expand({4, 6});  // all samples start where the first one does
-  EXPECT_TRUE(sameBits(vmap(given, chunks)(repeated), vmap(given)(repeated)));
+  EXPECT_TRUE(sameValues(vmap(given, chunks)(repeated), vmap(given)(repeated)));
 }
 
 }  // namespace

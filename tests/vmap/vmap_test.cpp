@@ -22,16 +22,16 @@ TEST(Vmap, RunsOncePerBatchByRule) {
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(vmap_counters().rules - before.rules, 2u);
   EXPECT_EQ(vmap_counters().fallbacks, before.fallbacks);
-  EXPECT_TRUE(sameBits(z, (x * y).sum(1)));
+  EXPECT_TRUE(sameValues(z, (x * y).sum(1)));
 }
 
 TEST(Vmap, DimensionsGoInAndOut) {
   const Tensor x = randn({2, 5, 3}), y = randn({3, 5});
   const auto f = [](const Tensor& a, const Tensor& b) { return a * b; };
   const Tensor expected = x * y.t().unsqueeze(0);
-  EXPECT_TRUE(sameBits(vmap(f, {.in_dims = {1, 1}, .out_dims = {1}})(x, y), expected));
-  EXPECT_TRUE(sameBits(vmap(f, {.in_dims = {-2, -1}, .out_dims = {-1}})(x, y), expected.permute({0, 2, 1})));
-  EXPECT_TRUE(sameBits(vmap(f, {.in_dims = {1, 1}, .out_dims = {0}})(x, y), expected.transpose(0, 1)));
+  EXPECT_TRUE(sameValues(vmap(f, {.in_dims = {1, 1}, .out_dims = {1}})(x, y), expected));
+  EXPECT_TRUE(sameValues(vmap(f, {.in_dims = {-2, -1}, .out_dims = {-1}})(x, y), expected.permute({0, 2, 1})));
+  EXPECT_TRUE(sameValues(vmap(f, {.in_dims = {1, 1}, .out_dims = {0}})(x, y), expected.transpose(0, 1)));
 }
 
 TEST(Vmap, ContainersOfTensorsAndOtherArguments) {
@@ -40,15 +40,15 @@ TEST(Vmap, ContainersOfTensorsAndOtherArguments) {
     return std::make_tuple(in.first + in.second[0], std::vector<Tensor>{in.second[0] * scale, in.first});
   };
   const auto [sum, list] = vmap(f)(std::make_pair(x, std::vector<Tensor>{y}), 2.0);
-  EXPECT_TRUE(sameBits(sum, x + y));
-  EXPECT_TRUE(sameBits(list[0], y * 2.0));
+  EXPECT_TRUE(sameValues(sum, x + y));
+  EXPECT_TRUE(sameValues(list[0], y * 2.0));
   EXPECT_TRUE(list[1].is_same(x));
 }
 
 TEST(Vmap, ResultWithoutBatchIsRepeated) {
   const Tensor x = randn({4, 3}), c = randn({2});
   const Tensor y = vmap([&](const Tensor&) { return c * 2; })(x);
-  EXPECT_TRUE(sameBits(y, (c * 2).expand({4, 2})));
+  EXPECT_TRUE(sameValues(y, (c * 2).expand({4, 2})));
 }
 
 TEST(Vmap, ChunksGiveTheSame) {
@@ -61,8 +61,8 @@ TEST(Vmap, ChunksGiveTheSame) {
   };
   const auto [e, s] = vmap(counted, {.out_dims = {1, 0}, .chunk_size = 3})(x);
   EXPECT_EQ(most, 3);
-  EXPECT_TRUE(sameBits(e, x.exp().t()));
-  EXPECT_TRUE(sameBits(s, x.sum(1)));
+  EXPECT_TRUE(sameValues(e, x.exp().t()));
+  EXPECT_TRUE(sameValues(s, x.sum(1)));
 }
 
 TEST(Vmap, NestsInItself) {
@@ -72,7 +72,7 @@ TEST(Vmap, NestsInItself) {
     return vmap(dot, {.in_dims = {std::nullopt, 0}})(a, all);
   };
   const Tensor z = vmap(row, {.in_dims = {0, std::nullopt}})(x, y);
-  EXPECT_TRUE(sameBits(z, (x.unsqueeze(1) * y).sum(2)));
+  EXPECT_TRUE(sameValues(z, (x.unsqueeze(1) * y).sum(2)));
 }
 
 TEST(Vmap, EmptyBatch) {
@@ -90,10 +90,10 @@ TEST(Vmap, WritesOfTheFunctionAreSeen) {
     b.slice(0, 1).add_(1);
     return b;
   })(x);
-  EXPECT_TRUE(sameBits(y, expected));
+  EXPECT_TRUE(sameValues(y, expected));
   const Tensor written = x.clone();
   vmap([](Tensor a) { return a.mul_(2); })(written);
-  EXPECT_TRUE(sameBits(written, x * 2)) << "a written argument is the caller's tensor";
+  EXPECT_TRUE(sameValues(written, x * 2)) << "a written argument is the caller's tensor";
 }
 
 TEST(Vmap, InPlaceViewsChangeWhatTheSampleShows) {
@@ -106,7 +106,7 @@ TEST(Vmap, InPlaceViewsChangeWhatTheSampleShows) {
     b.squeeze_(0);
     return b;
   })(x);
-  EXPECT_TRUE(sameBits(y, x.transpose(1, 2)));
+  EXPECT_TRUE(sameValues(y, x.transpose(1, 2)));
   EXPECT_EQ(x.sizes(), IntArrayRef({4, 2, 3}));
 }
 
@@ -115,7 +115,7 @@ TEST(Vmap, PromotesAsForOneSample) {
   const auto f = [](const Tensor& a, const Tensor& b) { return a * b; };
   const Tensor y = vmap(f)(x, s);
   EXPECT_EQ(y.dtype(), kFloat);
-  EXPECT_TRUE(sameBits(y, loop([&](const Tensors& t) { return Tensors{f(t[0], t[1])}; }, {x, s}, {0, 0})[0]));
+  EXPECT_TRUE(sameValues(y, loop([&](const Tensors& t) { return Tensors{f(t[0], t[1])}; }, {x, s}, {0, 0})[0]));
   const Tensor z = vmap(f, {.in_dims = {0, std::nullopt}})(randn({4}), s[0]);
   EXPECT_EQ(z.dtype(), kDouble);
 }
@@ -133,7 +133,7 @@ TEST(Vmap, OperatorsWithoutRuleLoopAndWarnOnce) {
   const Tensor x = randn({4, 3});
   const uint64_t fallbacks = vmap_counters().fallbacks;
   for (int i = 0; i < 2; ++i)
-    EXPECT_TRUE(sameBits(vmap([&](const Tensor& t) { return op.call(t); }, {.in_dims = {1}})(x), (x * 2).t()));
+    EXPECT_TRUE(sameValues(vmap([&](const Tensor& t) { return op.call(t); }, {.in_dims = {1}})(x), (x * 2).t()));
   EXPECT_EQ(vmap_counters().fallbacks - fallbacks, 2u);
   EXPECT_EQ(warnings, 1);
   set_log_sink(before);
@@ -147,7 +147,7 @@ TEST(Vmap, LevelsBelongToTheirThread) {
     EXPECT_EQ(other.dim(), 2);
     return a + other;
   })(x);
-  EXPECT_TRUE(sameBits(y, x.unsqueeze(1) + x * 2));
+  EXPECT_TRUE(sameValues(y, x.unsqueeze(1) + x * 2));
 }
 
 TEST(Vmap, AutogradOutsideDifferentiatesTheBatch) {
@@ -156,7 +156,7 @@ TEST(Vmap, AutogradOutsideDifferentiatesTheBatch) {
   const Tensor gx = x.grad(), gw = w.grad();
   x.mutable_grad() = w.mutable_grad() = Tensor();
   (x * w).sigmoid().sum().backward();
-  EXPECT_TRUE(sameBits(gx, x.grad()));
+  EXPECT_TRUE(sameValues(gx, x.grad()));
   EXPECT_LT(distance(gw, w.grad()), 1e-6);
 }
 

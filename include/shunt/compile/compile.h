@@ -36,6 +36,7 @@
 // some runs are checked (CompileCheck); SHUNT_COMPILE=0 calls the function.
 #pragma once
 
+#include <shunt/compile/plan_description.h>
 #include <shunt/core/function_ref.h>
 #include <shunt/core/inline_vector.h>
 #include <shunt/trace/trace.h>
@@ -208,7 +209,7 @@ class SHUNT_API CompiledFunction {
   std::string explain() const;
   std::string explain(const CompileArguments& arguments) const;
   const Graph* graph() const;
-  std::string plan() const;
+  std::vector<PlanDescription> plans() const;
 
  private:
   std::unique_ptr<State> state_;
@@ -301,8 +302,10 @@ class Compiled {
   /// The graph of the variant that was made or run last; null where there is none. Good as long as a copy of this
   /// lives.
   const Graph* graph() const { return state_->graph(); }
-  /// How that graph is run, as text.
-  std::string plan() const { return state_->plan(); }
+  /// How that graph is run, and behind it its backward passes; empty where there is none.
+  std::vector<PlanDescription> plans() const { return state_->plans(); }
+  /// The same as text.
+  std::string plan() const { return textOf(plans()); }
 
  private:
   template <class T>

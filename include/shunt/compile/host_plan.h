@@ -26,6 +26,7 @@
 // input's memory; an output that would is described instead (HostOutput).
 #pragma once
 
+#include <shunt/compile/plan_description.h>
 #include <shunt/core/ivalue.h>
 
 #include <cstdint>
@@ -161,7 +162,9 @@ class SHUNT_API HostPlan {
   };
   /// Of the plan in force; no regions before the first run. Any thread.
   Counts counts() const;
-  /// For people: the steps, a line each, and the totals.
+  /// The steps of the plan in force.
+  PlanDescription description() const;
+  /// For people: the same, a line each, and the totals.
   std::string describe() const;
 
  private:

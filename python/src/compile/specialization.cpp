@@ -163,7 +163,7 @@ PyObject* graph(PyObject* self, PyObject*) {
 PyObject* plan(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     if (of(self).function == nullptr || of(self).function->graph() == nullptr) Py_RETURN_NONE;
-    return PyUnicode_FromString(of(self).function->plan().c_str());
+    return PyUnicode_FromString(textOf(of(self).function->plans()).c_str());
   });
 }
 PyObject* counts(PyObject* self, PyObject*) {

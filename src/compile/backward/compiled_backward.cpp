@@ -181,23 +181,21 @@ std::string CompiledBackward::nameOf(size_t i) const {
 }
 
 std::string CompiledBackward::Pass::title() const {
-  return strides ? detail::str("backward of a gradient with strides ", IntArrayRef(*strides), ":")
-                 : "backward of others:";
+  return strides ? detail::str("backward of a gradient with strides ", IntArrayRef(*strides)) : "backward of others";
 }
 
-std::string CompiledBackward::describe() const {
-  std::string text;
-  for (const Pass& p : passes_)
-    if (const Plan* plan = p.summed != nullptr ? p.summed.get() : p.plan.get())
-      text += p.title() + '\n' + plan->describe();
-    else
-      text += p.title() + detail::str(' ', p.graph.nodeCount(), " operators\n");
-  return text;
+void CompiledBackward::describe(const std::string& result, std::vector<PlanDescription>& out) const {
+  for (const Pass& p : passes_) {
+    const Plan* const plan = p.summed != nullptr ? p.summed.get() : p.plan.get();
+    PlanDescription& d = out.emplace_back(plan != nullptr ? plan->description() : PlanDescription());
+    d.of = result + p.title();
+    if (plan == nullptr) d.operators_alone = p.graph.nodeCount();
+  }
 }
 
 std::string CompiledBackward::print() const {
   std::string text;
-  for (const Pass& p : passes_) text += p.title() + '\n' + p.graph.print();
+  for (const Pass& p : passes_) text += p.title() + ":\n" + p.graph.print();
   return text;
 }
 

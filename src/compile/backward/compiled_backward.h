@@ -75,8 +75,9 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   /// Whether the graph has been run again for backward() so often, or with create_graph, that it had better keep its
   /// history.
   bool isRunAgainTooOften() const { return again_.load(std::memory_order_relaxed) >= kMostAgain; }
-  /// For people: how the backward pass is run, and the graphs of its passes.
-  std::string describe() const;
+  /// How its passes are run; `result`: before their names.
+  void describe(const std::string& result, std::vector<PlanDescription>& out) const;
+  /// For people: the graphs of its passes.
   std::string print() const;
 
  private:

@@ -223,14 +223,13 @@ std::string CompiledHistory::nameOf(const Result& r) const {
   return r.output < outputs_ ? detail::str("result ", r.output) : "where histories of results meet";
 }
 
-std::string CompiledHistory::describe() const {
-  std::string text;
+void CompiledHistory::describe(std::vector<PlanDescription>& out) const {
   for (const Result& r : results_) {
     if (r.backward == nullptr) continue;
-    if (results_.size() > 1) text += nameOf(r) + ":\n";
-    text += r.views.describe() + r.backward->describe();
+    const size_t first = out.size();
+    r.backward->describe(results_.size() > 1 ? nameOf(r) + ", " : "", out);
+    if (first < out.size()) out[first].trailing_views = r.views.names();
   }
-  return text;
 }
 
 std::string CompiledHistory::print() const {

@@ -35,7 +35,7 @@ class CompiledHistory {
   /// Whether the graph had better keep its history: CompiledBackward.
   bool isRunAgainTooOften() const;
   /// For people: how the backward passes are run, and their graphs.
-  std::string describe() const;
+  void describe(std::vector<PlanDescription>& out) const;
   std::string print() const;
 
  private:

@@ -68,10 +68,10 @@ Tensor TrailingViews::of(Tensor base) const {
   return base;
 }
 
-std::string TrailingViews::describe() const {
-  std::string text;
-  for (const Call& call : calls_) text += detail::str("then ", call.op.operator_name(), ", with autograd\n");
-  return text;
+std::vector<std::string> TrailingViews::names() const {
+  std::vector<std::string> out;
+  for (const Call& call : calls_) out.push_back(call.op.operator_name().str());
+  return out;
 }
 
 }  // namespace shunt::compiled

@@ -28,7 +28,7 @@ class TrailingViews {
   /// The last of them, of a tensor like that output.
   Tensor of(Tensor base) const;
   /// For people.
-  std::string describe() const;
+  std::vector<std::string> names() const;
 
  private:
   struct Call {

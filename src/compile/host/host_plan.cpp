@@ -214,11 +214,13 @@ HostPlan::Counts HostPlan::Impl::counts() const {
   return out;
 }
 
+PlanDescription HostPlan::Impl::description() const { return plan_.load(std::memory_order_acquire)->description(); }
+
 std::string HostPlan::Impl::describe() const {
   std::ostringstream out;
   const Counts n = counts();
   out << options_.name << ": " << inputs_.size() << " inputs, " << where_.size() << " outputs\n";
-  out << plan_.load(std::memory_order_acquire)->describe();
+  out << description().text();
   out << n.operators << " operators: " << n.in_regions << " in " << n.regions << " regions, " << n.prepared
       << " prepared, " << n.called << " called; " << n.host_steps << " host steps\n";
   return out.str();
@@ -237,6 +239,7 @@ std::vector<Tensor> HostPlan::run(std::initializer_list<void*> inputs, std::init
 const std::vector<HostOutput>& HostPlan::outputs() const { return impl().outputs(); }
 const std::vector<HostSpec>& HostPlan::inputs() const { return impl().inputs(); }
 HostPlan::Counts HostPlan::counts() const { return impl().counts(); }
+PlanDescription HostPlan::description() const { return impl().description(); }
 std::string HostPlan::describe() const { return impl().describe(); }
 
 }  // namespace shunt

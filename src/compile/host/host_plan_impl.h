@@ -32,6 +32,7 @@ class HostPlan::Impl {
   const std::vector<HostOutput>& outputs() const { return where_; }
   const std::vector<HostSpec>& inputs() const { return inputs_; }
   Counts counts() const;
+  PlanDescription description() const;
   std::string describe() const;
 
  private:

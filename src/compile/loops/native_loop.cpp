@@ -222,21 +222,22 @@ SHUNT_NOINLINE void NativeLoop::runParts(jit::FusedLoopFn function, std::byte* c
   parallelFor(0, by_rows ? rows_ : columns_, grain, part);
 }
 
-std::string NativeLoop::describe() const {
+PlanCode NativeLoop::describe() const {
+  using State = PlanCode::State;
   const jit::FusedLoop* loop = loop_.load(std::memory_order_acquire);
-  if (loop == nullptr) return "interpreted";
+  if (loop == nullptr) return {};
   switch (loop->state()) {
     case jit::FusedLoop::State::kReady:
-      return trial_.verdict() == Trial::Verdict::kBlocks ? "interpreted: native code is slower"
-                                                         : "native (" + loop->name() + ")";
+      if (trial_.verdict() == Trial::Verdict::kBlocks) return {State::kInterpreted, "native code is slower"};
+      return {State::kNative, loop->name()};
     case jit::FusedLoop::State::kQueued:
-      return loop->isCodeWanted() ? "being compiled" : "interpreted";
+      return {loop->isCodeWanted() ? State::kCompiling : State::kInterpreted, ""};
     case jit::FusedLoop::State::kRefused:
-      return "interpreted: " + loop->reason();
+      return {State::kInterpreted, loop->reason()};
     case jit::FusedLoop::State::kIdle:
       break;
   }
-  return "interpreted";
+  return {};
 }
 
 }  // namespace shunt::compiled

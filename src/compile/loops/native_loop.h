@@ -13,6 +13,8 @@
 #include "src/compile/loops/trial.h"
 #include "src/tiering/fused_loops.h"
 
+#include <shunt/compile/plan_description.h>
+
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -37,8 +39,7 @@ class NativeLoop {
   /// The same of some of its rows, at these addresses, on this thread. `comparable`: as many as in most runs, so that
   /// their times may be compared.
   void runRows(std::byte* const* operands, const BlockLoop& blocks, int64_t count, bool comparable) const;
-  /// For people: "native" with the name that perf and dumps have for its code, or why it isn't.
-  std::string describe() const;
+  PlanCode describe() const;
 
  private:
   static constexpr size_t kMost = BlockLoop::kMaxPlaces;

@@ -41,12 +41,12 @@ void RowStages::runPart(std::byte* const* operands, int64_t first, int64_t last)
   }
 }
 
-std::string RowStages::describe() const {
-  std::string text = detail::str(rows_at_once, " rows at a time");
-  if (folded != 0) text += detail::str(", ", folded, folded == 1 ? " node" : " nodes", " as weight or bias");
-  if (before != nullptr) text += "; before: " + before->native->describe();
-  if (after != nullptr) text += "; after: " + after->native->describe();
-  return text;
+void RowStages::describe(PlanPart& part) const {
+  part.buffers = buffers;
+  part.block = rows_at_once;
+  part.parameters = folded;
+  if (before != nullptr) part.before = before->native->describe();
+  if (after != nullptr) part.after = after->native->describe();
 }
 
 }  // namespace shunt::compiled

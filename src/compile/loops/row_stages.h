@@ -47,7 +47,7 @@ struct RowStages {
   }
   /// The given operands' addresses.
   void run(std::byte* const* operands) const;
-  std::string describe() const;
+  void describe(PlanPart& part) const;
 
  private:
   void runPart(std::byte* const* operands, int64_t first, int64_t last) const;

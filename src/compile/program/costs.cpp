@@ -77,13 +77,6 @@ int64_t flopsOf(const Graph::Node& node) {
 
 }  // namespace
 
-std::string Costs::text() const {
-  std::string out;
-  if (bytes != 0) out = detail::str(bytes, " bytes");
-  if (flops != 0) out += detail::str(out.empty() ? "" : ", ", flops, " flops");
-  return out;
-}
-
 Costs costsOf(const Graph::Node& node) {
   Costs out;
   if (makesView(node)) return out;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <shunt/compile/compile.h>
+#include <shunt/compile/plan_description.h>
 
 #include <memory>
 #include <span>
@@ -23,8 +24,7 @@ class Executor {
   virtual detail::CompileOutputs runOn(std::span<const Tensor* const> inputs) const = 0;
   /// The same with others in the place of the graph's constants.
   virtual detail::CompileOutputs runApart(std::span<const Tensor* const> inputs, const StandIns& stand_ins) const = 0;
-  /// For people: the steps, a line each.
-  virtual std::string describe() const = 0;
+  virtual PlanDescription description() const = 0;
 };
 
 }  // namespace shunt::compiled

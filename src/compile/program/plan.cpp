@@ -301,7 +301,7 @@ const Program& Plan::program() const {
   return fused != nullptr ? *fused : single_;
 }
 
-std::string Plan::describe() const { return program().describe(); }
+PlanDescription Plan::description() const { return program().description(); }
 
 Plan::Counts Plan::counts() const {
   const Program& p = program();

@@ -48,7 +48,8 @@ class SHUNT_API Plan : public Executor {
   detail::CompileOutputs runApart(std::span<const Tensor* const> inputs, const StandIns& stand_ins) const override;
   /// The same for any inputs: throws Error where they aren't the graph's.
   std::vector<Tensor> run(std::span<const Tensor> inputs) const;
-  std::string describe() const override;
+  PlanDescription description() const override;
+  std::string describe() const { return description().text(); }
   /// Whether what it relies on still stands. Any thread.
   bool holds() const;
 

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <sstream>
 
 namespace shunt::compiled {
 namespace {
@@ -33,19 +32,18 @@ std::vector<Program::Output> outputsOf(const Graph& graph, const Placement& plac
   return out;
 }
 
-std::string nameOf(const Graph::Node& node) {
-  return isHostStep(node) ? "host step '" + hostFunctionOf(node).value + "'" : node.name();
-}
+std::string nameOf(const Graph::Node& node) { return isHostStep(node) ? hostFunctionOf(node).value : node.name(); }
 
-const char* howCalled(const Step& step) {
-  if (isHostStep(*step.node)) return step.in_buffers ? ", without tensors" : "";
-  if (step.buffers[0] >= 0) return ", prepared, without a tensor";
-  if (step.quick != nullptr && step.copies_dead) return ", without dispatch or copy";
-  if (step.view >= 0) return ", prepared, with its view";
-  if (step.prepared != nullptr) return step.late.empty() ? ", prepared" : ", prepared, without views";
-  if (const char* viewed = howViewed(step)) return viewed;
-  if (step.kernel.slot >= 0) return ", without dispatch";
-  return step.passed_by.slot >= 0 ? "" : ", with autograd";
+PlanPart::Call callOf(const Step& step) {
+  using Call = PlanPart::Call;
+  if (isHostStep(*step.node)) return step.in_buffers ? Call::kHostWithoutTensors : Call::kHost;
+  if (step.buffers[0] >= 0) return Call::kPreparedWithoutTensor;
+  if (step.quick != nullptr && step.copies_dead) return Call::kDirectWithoutCopy;
+  if (step.view >= 0) return Call::kPreparedWithView;
+  if (step.prepared != nullptr) return step.late.empty() ? Call::kPrepared : Call::kPreparedWithoutViews;
+  if (const auto viewed = howViewed(step)) return *viewed;
+  if (step.kernel.slot >= 0) return Call::kDirect;
+  return step.passed_by.slot >= 0 ? Call::kDispatched : Call::kWithAutograd;
 }
 
 std::vector<Program::Buffer> buffersOf(const Placement& placement, const Buffers& buffers, const Program& program) {
@@ -152,30 +150,27 @@ detail::CompileOutputs Program::resultsOf(Frame& frame) const {
   return out;
 }
 
-std::string Program::describe() const {
-  std::ostringstream out;
-  if (is_one_loop) out << "one loop, whose results are the graph's\n";
-  Costs all;
-  size_t calls = 0;
+PlanDescription Program::description() const {
+  PlanDescription out;
+  out.is_one_loop = is_one_loop;
+  out.buffers = buffers.size();
+  out.buffer_bytes = buffer_bytes;
   for (size_t i = 0; i < steps.size(); ++i) {
     if (region_at[i] < 0) {
       const Costs costs = costsOf(*steps[i].node);
-      const std::string text = costs.text();
-      out << "call " << nameOf(*steps[i].node) << howCalled(steps[i]) << (text.empty() ? "" : ": ") << text << "\n";
-      all += costs;
-      ++calls;
+      PlanPart& call = out.parts.emplace_back();
+      call.call = callOf(steps[i]);
+      call.operators = {nameOf(*steps[i].node)};
+      call.bytes = costs.bytes;
+      call.flops = costs.flops;
       continue;
     }
     const Region& r = regions[static_cast<size_t>(region_at[i])];
-    out << r.describe();
-    all.bytes += r.bytes;
-    for (size_t k = 0; k < r.steps; ++k) out << "  " << steps[i + k].node->name() << "\n";
+    PlanPart& part = out.parts.emplace_back(r.description());
+    for (size_t k = 0; k < r.steps; ++k) part.operators.push_back(steps[i + k].node->name());
     i += r.steps - 1;
   }
-  const std::string text = all.text();
-  out << "in all " << regions.size() << " regions, " << calls << " calls" << (text.empty() ? "" : "; ") << text << "\n";
-  if (!buffers.empty()) out << buffers.size() << " results without tensors, in " << buffer_bytes << " bytes\n";
-  return out.str();
+  return out;
 }
 
 }  // namespace shunt::compiled

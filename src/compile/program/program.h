@@ -58,7 +58,7 @@ struct Program {
   }
   bool isOneLoop() const;
   detail::CompileOutputs resultsOf(Frame& frame) const;
-  std::string describe() const;
+  PlanDescription description() const;
 
  private:
   /// The thread's, which steps that are called change.

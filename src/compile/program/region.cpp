@@ -5,7 +5,6 @@
 #include "src/compile/regions/pointwise_node.h"
 
 #include <algorithm>
-#include <sstream>
 
 namespace shunt::compiled {
 
@@ -112,30 +111,25 @@ detail::CompileOutputs Region::runAlone(std::span<const Tensor* const> given, st
   return out;
 }
 
-namespace {
-std::string inPlaceOf(const Region& region) {
-  const auto n = std::ranges::count_if(region.outputs, [](const Region::Output& o) { return o.takes >= 0; });
-  return n == 0 ? "" : detail::str(" (", n, " in an input's memory)");
-}
-
-std::string inBuffers(const Region& region) {
-  const auto n = std::ranges::count_if(region.outputs, [](const Region::Output& o) { return o.buffer >= 0; });
-  return n == 0 ? "" : detail::str(" (", n, " without tensors)");
-}
-
-std::string howRun(const Region& r) {
-  using detail::str;
-  if (r.rows != nullptr) return str(r.rows->buffers, " buffers, ", r.bytes, " bytes; ", r.rows->describe());
-  return str(r.loop.buffers, " buffers, blocks of ", r.loop.block, ", ", r.bytes, " bytes; ", r.native->describe());
-}
-}  // namespace
-
-std::string Region::describe() const {
-  std::ostringstream out;
-  out << (rows != nullptr ? "rows of " : "region of ") << steps << " over " << IntArrayRef(sizes) << ": "
-      << inputs.size() << " inputs, " << outputs.size() << " outputs" << inPlaceOf(*this) << inBuffers(*this) << ", "
-      << howRun(*this) << "\n";
-  return out.str();
+PlanPart Region::description() const {
+  PlanPart out;
+  out.kind = rows != nullptr ? PlanPart::Kind::kRows : PlanPart::Kind::kRegion;
+  out.sizes = sizes;
+  out.inputs = inputs.size();
+  out.outputs = outputs.size();
+  out.bytes = bytes;
+  for (const Output& o : outputs) {
+    out.in_inputs_memory += o.takes >= 0 ? 1 : 0;
+    out.without_tensors += o.buffer >= 0 ? 1 : 0;
+  }
+  if (rows != nullptr) {
+    rows->describe(out);
+  } else {
+    out.buffers = loop.buffers;
+    out.block = loop.block;
+    out.code = native->describe();
+  }
+  return out;
 }
 
 }  // namespace shunt::compiled

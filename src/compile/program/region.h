@@ -61,7 +61,8 @@ struct Region {
   bool run(Frame& frame) const;
   /// For a region that is all of its program (Program::is_one_loop): no frame is needed.
   detail::CompileOutputs runAlone(std::span<const Tensor* const> given, std::span<const Tensor> constants) const;
-  std::string describe() const;
+  /// Without the names of its operators.
+  PlanPart description() const;
 
  private:
   static Tensor newOutput(const TensorImpl& shape_of, ScalarType dtype);

@@ -190,7 +190,7 @@ void StepBuilder::addPrepared(const Graph::Node& node, Step& step) const {
 /// Lets the step before do the view as well, where that makes the tensor behind and nobody else reads this one: no
 /// other step is between the two.
 void StepBuilder::joinWithMaker(const Graph::Node& view, const Step& step) {
-  if (steps_.empty() || howViewed(step) == nullptr || !step.operands[0].last || step.result < 0) return;
+  if (steps_.empty() || !howViewed(step) || !step.operands[0].last || step.result < 0) return;
   Step& maker = steps_.back();
   const Graph::Value* from = view.arguments[0].value();
   const Graph::Spec& shown = view.result()->spec;

@@ -182,10 +182,11 @@ bool doesNothing(const Step& step) { return step.quick == &makeNothing; }
 
 bool makeLateView(const Step& step, Frame& frame) { return step.direct == &makeView && show(step, frame); }
 
-const char* howViewed(const Step& step) {
-  if (step.quick == &becomeView || step.quick == &becomeDetached) return ", which its argument becomes";
-  if (step.quick == &makeViewQuickly) return ", without dispatch";
-  return step.direct == &makeView ? ", late" : nullptr;
+std::optional<PlanPart::Call> howViewed(const Step& step) {
+  if (step.quick == &becomeView || step.quick == &becomeDetached) return PlanPart::Call::kArgument;
+  if (step.quick == &makeViewQuickly) return PlanPart::Call::kDirect;
+  if (step.direct == &makeView) return PlanPart::Call::kLate;
+  return std::nullopt;
 }
 
 }  // namespace shunt::compiled

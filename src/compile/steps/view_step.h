@@ -7,6 +7,7 @@
 #include "src/compile/steps/lies_as.h"
 #include "src/trace/uses.h"
 
+#include <shunt/compile/plan_description.h>
 #include <shunt/tensor/tensor.h>
 
 namespace shunt::compiled {
@@ -38,6 +39,6 @@ bool doesNothing(const Step& step);
 /// place, whatever has been registered since. False where its argument doesn't lie as in the graph.
 bool makeLateView(const Step& step, Frame& frame);
 /// For people; null where it has fitted the step with nothing.
-const char* howViewed(const Step& step);
+std::optional<PlanPart::Call> howViewed(const Step& step);
 
 }  // namespace shunt::compiled

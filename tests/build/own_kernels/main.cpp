@@ -1,10 +1,11 @@
 // Runs every operator of this project interpreted and in a thunk, over sizes and dtypes: the same bits, the right
 // values, and the thunk's own loop. To be started with SHUNT_JIT_SYNC=1 SHUNT_JIT_THRESHOLD=1 and SHUNT_STATS.
+#include "tests/support/difference.h"
+
 #include <shunt/jit/jit.h>
 #include <shunt/shunt.h>
 
 #include <cstdio>
-#include <cstring>
 #include <functional>
 
 namespace {
@@ -72,11 +73,6 @@ shunt::jit::PairStats totals(const char* name) {
   return sum;
 }
 
-bool sameBits(const Tensor& a, const Tensor& b) {
-  return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() &&
-         std::memcmp(a.data_ptr(), b.data_ptr(), static_cast<size_t>(a.numel() * a.element_size())) == 0;
-}
-
 void check(const Operation& op, const Tensor& x, const std::string& about) {
   shunt::jit::set_enabled(false);
   const Tensor expected = op.run(x);
@@ -86,11 +82,12 @@ void check(const Operation& op, const Tensor& x, const std::string& about) {
   const Tensor got = op.run(x);
   const auto after = totals(op.name);
   const std::string where = std::string(op.name) + about;
-  if (!sameBits(expected.detach(), got.detach())) fail(where + ": the thunk's bits are others");
+  if (const std::string d = shunt::test::differenceOf(expected, got); !d.empty()) fail(where + ": in a thunk " + d);
   if (after.in_thunks != before.in_thunks + 1) fail(where + ": not in a thunk\n" + after.plan);
   // One element has no shape that others could have too: the interpreter computes it.
   if (op.loop && x.numel() > 1 && after.guard_misses != before.guard_misses)
     fail(where + ": the interpreter's loop ran\n" + after.plan);
+  if (got.numel() != x.numel()) fail(where + ": " + std::to_string(got.numel()) + " elements");
   const Tensor values = got.detach().to(shunt::kDouble).flatten();
   for (int64_t i = 0; i < values.numel() && i < 12; ++i)
     if (values.data_ptr<double>()[i] != op.exact(static_cast<double>(i)))
