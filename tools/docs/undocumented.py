@@ -34,7 +34,7 @@ class Symbols:
     def __init__(self, xml_folder, headers):
         self.headers = pathlib.Path(headers)
         self.lines = {}
-        self.found = []  # (scope, name, file, line, is described)
+        self.found = []  # (scope, name, file, line, is described, is data)
         for file in sorted(pathlib.Path(xml_folder).glob("*.xml")):
             if not file.name.startswith(("index", "dir_", "md_")):
                 self.read(xml.etree.ElementTree.parse(file).getroot().find("compounddef"))
@@ -46,16 +46,19 @@ class Symbols:
         if "detail" in scope.split("::"):
             return
         if compound.get("kind") in ("class", "struct", "union"):
-            self.found.append(("", scope, *line_of(compound), is_described(compound)))
+            self.found.append(("", scope, *line_of(compound), is_described(compound), False))
         if compound.get("kind") == "file":
             return
         for member in compound.iter("memberdef"):
             if member.get("prot") == "public" and member.get("kind") in KINDS:
-                self.found.append((scope, member.findtext("name"), *line_of(member), is_described(member)))
+                is_data = member.get("kind") == "variable"
+                self.found.append((scope, member.findtext("name"), *line_of(member), is_described(member), is_data))
 
     def needs_none(self, scope, name):
         last = re.sub(r"<.*", "", scope).split("::")[-1]
-        return name.lstrip("~") == last or name.startswith(("operator", "@", "std::")) or name in STANDARD or "<" in name
+        return (name.lstrip("~") == last or name.startswith(("operator", "@", "std::")) or name in STANDARD or
+                "<" in name or "<" in scope or  # specialisations have the comments of their template
+                name.endswith(("Error", "_")))  # inherited constructors, private members of unions
 
     def text(self, file):
         if file not in self.lines:
@@ -63,24 +66,25 @@ class Symbols:
             self.lines[file] = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
         return self.lines[file]
 
-    def shares_comment(self, file, line):
-        """Whether the run of lines that the declaration stands in begins with a comment, or has one behind the declaration."""
+    def shares_comment(self, file, line, is_data):
+        """Whether the run of lines that the declaration stands in begins with a comment, or for data with a class that has one."""
         lines = self.text(file)
         for i in range(line - 1, 0, -1):
             above = lines[i - 1].strip()
             if above.startswith("//"):
                 return True
+            if is_data and re.match(r"(struct|class)\b.*{$", above):
+                return lines[i - 2].strip().startswith("//")
             if not above or re.match(r"(public|private|protected):|.*[{]$|[}]", above):
                 return False
         return False
 
     def undocumented(self):
-        described = {(scope, name) for scope, name, *_, has in self.found if has}
+        described = {(scope, name) for scope, name, file, line, has, is_data in self.found
+                     if has or (file and self.shares_comment(file, line, is_data))}
         missing = collections.defaultdict(set)
-        for scope, name, file, line, has in self.found:
-            if has or (scope, name) in described or file is None or self.needs_none(scope, name):
-                continue
-            if not self.shares_comment(file, line):
+        for scope, name, file, *_ in self.found:
+            if (scope, name) not in described and file is not None and not self.needs_none(scope, name):
                 missing[file.rpartition("include/")[2]].add(f"{scope}::{name}" if scope else name)
         return missing
 
