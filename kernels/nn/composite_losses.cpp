@@ -50,6 +50,15 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
   return reduced(loss, reduction);
 }
 
+namespace {
+/// Inside vmap and traces there is no value to read.
+void checkProbabilities(const Tensor& t, const char* name) {
+  const bool known = !t.is_meta() && t.numel() != 0 && wrapperKind(t) == WrapperKind::kNone;
+  SHUNT_CHECK(!known || t.ge(0).logical_and(t.le(1)).all().item().toBool(), "binary_cross_entropy(): all elements of ",
+              name, " should be between 0 and 1");
+}
+}  // namespace
+
 // Logarithms of at least -100.
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
                             int64_t reduction) {
@@ -57,10 +66,8 @@ Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std:
   implOf(self, "binary_cross_entropy");
   implOf(target, "binary_cross_entropy", "target");
   if (!isFloatingType(self.scalar_type())) detail::throwNotImplementedFor("binary_cross_entropy", self.scalar_type());
-  // Inside vmap and traces there is no value to read.
-  const bool known = !self.is_meta() && self.numel() != 0 && wrapperKind(self) == WrapperKind::kNone;
-  SHUNT_CHECK(!known || self.ge(0).logical_and(self.le(1)).all().item().toBool(),
-              "binary_cross_entropy(): all elements of input should be between 0 and 1");
+  checkProbabilities(self, "input");
+  checkProbabilities(target, "target");
   // The gradient is (x - target) / (x (1 - x)), of which the divisor is at least 1e-12. Next to 0 and 1, where that
   // counts and the logarithms have none, it is that of a line.
   const Tensor fixed = self.detach();

@@ -131,6 +131,10 @@ Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const std::op
 Tensor max_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                   IntArrayRef dilation, bool ceil_mode) {
   implOf(self, "max_pool1d");
+  const std::pair<const char*, IntArrayRef> given[] = {
+      {"kernel_size", kernel_size}, {"stride", stride}, {"padding", padding}, {"dilation", dilation}};
+  for (const auto& [name, sizes] : given)
+    SHUNT_CHECK(sizes.size() <= 1, "max_pool1d(): argument '", name, "' should be one number, but got ", sizes);
   SHUNT_CHECK(self.dim() == 2 || self.dim() == 3, "max_pool1d() Expected 2D or 3D input tensor, but got ",
               self.sizes());
   const Tensor rows = ops::unsqueeze::call(self, -2);

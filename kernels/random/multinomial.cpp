@@ -24,10 +24,6 @@ void checkWeights(const Tensor& self, int64_t num_samples, bool replacement) {
   const Tensor valid = self.ge(0).logical_and(self.isfinite());
   SHUNT_CHECK(valid.all().item().toBool(),
               "multinomial(): probability tensor contains either `inf`, `nan` or element < 0");
-  SHUNT_CHECK(
-      replacement || num_samples == 1 || self.gt(0).sum({-1}).ge(num_samples).all().item().toBool(),
-      "multinomial(): invalid multinomial distribution (with replacement=False, not enough non-negative category "
-      "to sample)");
   SHUNT_CHECK(self.sum({-1}).gt(0).all().item().toBool(),
               "multinomial(): invalid multinomial distribution (sum of probabilities <= 0)");
 }
@@ -53,7 +49,8 @@ Tensor endsUpTo(const Tensor& places, const Tensor& ends) {
 
 // Without replacement by a race: exponential times divided by the weights, the earliest first (P. Efraimidis,
 // P. Spirakis: Weighted random sampling with a reservoir, 2006). With replacement by the inverse of the cumulated
-// weights; a weight of 0 is an empty interval.
+// weights; a weight of 0 is an empty interval. Without replacement, what has no weight is drawn when nothing else is
+// left.
 Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, std::optional<Generator> generator) {
   checkWeights(self, num_samples, replacement);
   const Tensor weights = self.scalar_type() == kDouble ? self.detach() : self.detach().to(kFloat);

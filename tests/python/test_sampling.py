@@ -116,6 +116,9 @@ def test_multinomial_never_draws_what_has_no_weight():
     assert all(bool((weights.multinomial(1, generator=generator) == 7).all()) for _ in range(2))
     tiny = shunt.tensor([0.0, 1e-40, 1.0])
     assert all(sorted(tiny.multinomial(2).tolist()) == [1, 2] for _ in range(20))
+    # Only where nothing else is left, and then last.
+    drawn = shunt.tensor([0.0, 1.0, 0.0, 1.0]).multinomial(4).tolist()
+    assert sorted(drawn[:2]) == [1, 3] and sorted(drawn[2:]) == [0, 2]
 
 
 @pytest.mark.parametrize("count, prob", [(25, 0.4), (60, 0.25), (1000, 0.5), (40, 0.7)])

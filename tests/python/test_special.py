@@ -156,3 +156,11 @@ def test_stacks_and_views():
     with pytest.raises(RuntimeError, match="repeated"):
         x.movedim((0, 0), (1, 2))
     assert shunt.fliplr(shunt.tensor([[1, 2]])).tolist() == [[2, 1]] and x.ravel().shape == (24,)
+
+
+def test_polygamma_next_to_poles():
+    x = shunt.tensor([-1e-20, -1e-5, 1e-5, -1 - 1e-7, -1 + 1e-7], dtype=shunt.float64)
+    # Next to -k the term 1 / (x + k)^(n + 1) is all that counts.
+    distance = [-1e-20, -1e-5, 1e-5, float(x[3]) + 1, float(x[4]) + 1]
+    assert shunt.polygamma(2, x).tolist() == pytest.approx([-2 / d**3 for d in distance], rel=1e-9)
+    assert shunt.polygamma(3, x).tolist() == pytest.approx([6 / d**4 for d in distance], rel=1e-9)

@@ -134,8 +134,9 @@ SHUNT_ALWAYS_INLINE double zeta(double s, double q) {
   if (isInteger(-q)) return Format<double>::kInfinity;
   if (!isInteger(s)) return Format<double>::kNaN;
   const double distance = distanceToWhole(q);
-  const double fraction = distance < 0 ? distance + 1 : distance;
-  const double below = zetaPositive(s, 1 - fraction) - zetaPositive(s, 1 - q);
+  // How far q lies above the whole number below it, and below the one above it: each exact where it is small.
+  const double fraction = distance < 0 ? distance + 1 : distance, rest = distance < 0 ? -distance : 1 - distance;
+  const double below = zetaPositive(s, rest) - zetaPositive(s, 1 - q);
   const bool odd = !isInteger(s * 0.5);
   return zetaPositive(s, fraction) + (odd ? -below : below);
 }
