@@ -36,7 +36,7 @@ TEST_F(Cache, WhatOneProcessCompiledAnotherLoads) {
 }
 
 TEST_F(Cache, IsOffWhereThatIsSaid) {
-  for (const char* off : {"off", "0"}) EXPECT_EQ(run(std::string("SHUNT_JIT_CACHE=") + off)["loaded"], 0);
+  for (const char* off : {"off", "0", "False", "NO"}) EXPECT_EQ(run(std::string("SHUNT_JIT_CACHE=") + off)["loaded"], 0);
   EXPECT_FALSE(fs::exists(directory));
 }
 
@@ -256,7 +256,9 @@ TEST_F(Cache, ManyProcessesAtOnceDisturbNobody) {
 
 TEST_F(Cache, ProgramsWithMoreRightsHaveNone) {
   run();
-  const Report secure = run("LD_PRELOAD=" SHUNT_FAULTS " SHUNT_FAULT=secure");
+  EXPECT_THAT(run("SHUNT_JIT_THRESOLD=1").text, HasSubstr("SHUNT_JIT_THRESOLD in the environment"));
+  const Report secure = run("LD_PRELOAD=" SHUNT_FAULTS " SHUNT_FAULT=secure SHUNT_JIT_THRESOLD=1");
+  EXPECT_THAT(secure.text, Not(HasSubstr("SHUNT_JIT_THRESOLD"))) << "the environment is the caller's";
   EXPECT_EQ(secure["loaded"], 0);
   EXPECT_GT(secure["compiled"], 20);
 }
