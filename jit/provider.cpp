@@ -23,6 +23,7 @@
 
 #include <shunt/core/log.h>
 
+#include <llvm/Config/llvm-config.h>
 #include <llvm/Support/Error.h>
 #include <llvm/Support/MemoryBuffer.h>
 
@@ -95,6 +96,8 @@ class LlvmProvider final : public Provider {
   }
 
   size_t codeBytes() const noexcept override { return CodeSlabs::instance().usage().live; }
+
+  std::string llvmVersion() const override { return LLVM_VERSION_STRING; }
 
  private:
   void logOnce(std::string_view what, const std::string& reason) {

@@ -15,8 +15,10 @@
 namespace shunt::jit {
 namespace {
 
+namespace environment = shunt::detail::environment;
+
 const std::string& directory() {
-  static const std::string path = shunt::detail::directoryFromEnvironment("SHUNT_JIT_DUMP");
+  static const std::string path = environment::directory<environment::Variable::kJitDump>();
   return path;
 }
 

@@ -4,13 +4,15 @@
 
 namespace shunt::jit {
 
+namespace environment = shunt::detail::environment;
+
 bool perfWanted() {
-  static const bool wanted = shunt::detail::flagFromEnvironment("SHUNT_JIT_PERF", false);
+  static const bool wanted = environment::flag<environment::Variable::kJitPerf>();
   return wanted;
 }
 
 bool gdbWanted() {
-  static const bool wanted = shunt::detail::flagFromEnvironment("SHUNT_JIT_GDB", false);
+  static const bool wanted = environment::flag<environment::Variable::kJitGdb>();
   return wanted;
 }
 

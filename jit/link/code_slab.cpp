@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
@@ -21,8 +20,6 @@ extern "C" int __gxx_personality_v0(...);
 
 namespace shunt::jit {
 namespace {
-
-constexpr int64_t kDefaultLimit = int64_t{256} << 20;
 
 size_t rounded(size_t size) {
   return (size + CodeSlabs::kAlignment - 1) / CodeSlabs::kAlignment * CodeSlabs::kAlignment;
@@ -171,8 +168,8 @@ CodeSlabs::~CodeSlabs() {
 }
 
 CodeSlabs& CodeSlabs::instance() {
-  static CodeSlabs& slabs = *new CodeSlabs(static_cast<size_t>(shunt::detail::numberFromEnvironment(
-      "SHUNT_JIT_MAX_CODE", kDefaultLimit, 0, std::numeric_limits<int64_t>::max())));
+  static CodeSlabs& slabs = *new CodeSlabs(
+      static_cast<size_t>(shunt::detail::environment::number<shunt::detail::environment::Variable::kJitMaxCode>()));
   // The handlers ask for them, since they may run on a thread that never did: only so are they made before they are
   // used.
   static const int installed = pthread_atfork([] { instance().beforeFork(); }, [] { instance().afterForkInParent(); },

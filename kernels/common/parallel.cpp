@@ -1,6 +1,6 @@
+#include <shunt/core/environment.h>
 #include <shunt/core/error.h>
 #include <shunt/core/fork.h>
-#include <shunt/core/log.h>
 #include <shunt/core/parallel.h>
 #include <shunt/core/thread_signals.h>
 
@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,14 +29,8 @@ thread_local bool in_region = false;
 
 int initialThreads() {
   const int hardware = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  const char* text = secure_getenv("SHUNT_NUM_THREADS");
-  if (text == nullptr) return hardware;
-  char* end = nullptr;
-  const long n = std::strtol(text, &end, 10);
-  if (end != text && *end == '\0' && n >= 1 && n <= 4096) return static_cast<int>(n);
-  detail::logWarning(std::string("SHUNT_NUM_THREADS=") + text + " is not a number of threads; using " +
-                     std::to_string(hardware));
-  return hardware;
+  const auto value = detail::environment::read(detail::environment::Variable::kNumThreads, std::to_string(hardware));
+  return value.is_set ? static_cast<int>(value.number) : hardware;
 }
 
 // 0: not read from the environment yet. Relaxed: a number on its own.

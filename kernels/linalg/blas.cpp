@@ -130,6 +130,18 @@ void* symbolOfBlas(const char* name) {
   return symbol;
 }
 
+BlasIdentity identityOfBlas() {
+  const Loaded& loaded = loadedBlas();
+  if (!loaded.error.empty()) return {"", "", "", loaded.error};
+  const auto config = reinterpret_cast<decltype(&openblas_get_config)>(dlsym(loaded.library, "openblas_get_config"));
+  const std::string text = config != nullptr ? config() : "OpenBLAS";
+  Dl_info place{};
+  dladdr(reinterpret_cast<const void*>(loaded.functions.sgemm), &place);
+  // Its name and version; options of its build follow.
+  return {text.substr(0, text.find(' ', text.find(' ') + 1)), place.dli_fname != nullptr ? place.dli_fname : kSoname,
+          loaded.functions.get_corename(), ""};
+}
+
 BlasKernels kernelsOfBlas() { return loadedBlas().functions.kernels; }
 
 std::string blasCoreName() { return serialBlas().get_corename(); }

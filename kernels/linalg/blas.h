@@ -56,6 +56,12 @@ inline const BlasFunctions& serialBlas() {
   return blas;
 }
 
+/// For people: which library was loaded. Where none can be, `problem` says why and the rest is empty. Never throws.
+struct BlasIdentity {
+  std::string version, file, core, problem;
+};
+SHUNT_COLD BlasIdentity identityOfBlas();
+
 /// A function of the same library by its name, LAPACK's among them (lapack.h). Throws where there is none.
 SHUNT_COLD void* symbolOfBlas(const char* name);
 

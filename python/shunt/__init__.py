@@ -36,7 +36,7 @@ newaxis = None
 
 # What programs may take as shunt.<name> without an import of its own, and few use: modules, and names with their
 # modules.
-_MODULES = frozenset(("_subclasses", "accelerator", "amp", "array_api", "backends", "cuda", "distributed",
+_MODULES = frozenset(("__config__", "_subclasses", "accelerator", "amp", "array_api", "backends", "cuda", "distributed",
                       "distributions", "func", "jit", "library", "linalg", "multiprocessing", "nn", "onnx", "optim",
                       "overrides", "profiler", "random", "return_types", "serialization", "special", "testing",
                       "types", "utils", "version"))

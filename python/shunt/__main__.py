@@ -7,13 +7,15 @@ import runpy
 import sys
 import types
 
+from shunt import __config__
 from shunt._as_torch import as_torch, missing
 
 _USAGE = """usage: python -m shunt [-m MODULE | -c PROGRAM | FILE | -] [arguments...]
+       python -m shunt info
 
 Runs a program written for PyTorch (- is the standard input): `import torch` is answered by Shunt, in this process
 and those that it starts by `multiprocessing`. At the end it lists, on stderr, what the program asked for and Shunt
-lacks."""
+lacks. `info` shows version, CPU, libraries and environment variables."""
 
 
 def _report():
@@ -33,6 +35,9 @@ def main(arguments):
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_USAGE, file=sys.stderr if not arguments else sys.stdout)
         return 0 if arguments else 2
+    if arguments == ["info"] and not os.path.exists("info"):
+        print(__config__.show(), end="")
+        return 0
     as_torch()
     atexit.register(_report)  # below the traceback, if there is one
     first, *others = arguments

@@ -462,7 +462,7 @@ def _options_from(options):
     given = {key: (options or {}).get(key, default) for key, default in _OPTIONS.items()}
     after = given["record_after"]
     if after is None:
-        after = _C._default_record_after() if os.environ.get("SHUNT_COMPILE_RECORD_AFTER") else 1
+        after = _C._default_record_after()
     given["record_after"] = 0 if after == "auto" else after
     for key in ("record_after", "max_variants", "max_sizes"):
         if not isinstance(given[key], int) or given[key] < (key != "record_after"):

@@ -1,9 +1,8 @@
+#include <shunt/core/environment.h>
 #include <shunt/core/error.h>
 #include <shunt/core/isa.h>
 #include <shunt/core/log.h>
 
-#include <cstdlib>
-#include <cstring>
 #include <string>
 
 namespace shunt {
@@ -46,15 +45,12 @@ std::string whyNot(Isa wanted) {
 
 Isa chooseActive() {
   const Isa best = detail::bestIsa();
-  const char* wanted = secure_getenv("SHUNT_ISA");
-  if (wanted == nullptr || *wanted == '\0') return best;
+  const auto wanted = detail::environment::read(detail::environment::Variable::kIsa, toString(best));
   for (int i = 0; i < kNumIsas; ++i) {
-    if (std::strcmp(wanted, kIsaNames[i]) != 0) continue;
+    if (!wanted.isWord(kIsaNames[i])) continue;
     if (kIsBuilt[i] && static_cast<Isa>(i) <= best) return static_cast<Isa>(i);
-    detail::logWarning(std::string("SHUNT_ISA=") + wanted + whyNot(static_cast<Isa>(i)) + "; using " + toString(best));
-    return best;
+    detail::logWarning("SHUNT_ISA=" + wanted.text + whyNot(static_cast<Isa>(i)) + "; using " + toString(best));
   }
-  detail::logWarning(std::string("SHUNT_ISA=") + wanted + " is not one of baseline, v3, v4; using " + toString(best));
   return best;
 }
 

@@ -1,10 +1,9 @@
+#include <shunt/core/environment.h>
 #include <shunt/core/file_size_signal.h>
 #include <shunt/core/log.h>
 
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 namespace shunt {
 namespace {
@@ -17,13 +16,11 @@ void writeLine(LogLevel level, const char* message) {
 }
 
 LogLevel levelFromEnvironment() {
-  const char* text = secure_getenv("SHUNT_LOG");
-  if (text == nullptr || *text == 0) return LogLevel::kWarning;
+  std::string complaint;
+  const auto value = detail::environment::read(detail::environment::Variable::kLog, complaint);
+  if (!complaint.empty()) writeLine(LogLevel::kWarning, complaint.c_str());  // the sink needs the level first
   for (int i = 0; i < 4; ++i)
-    if (std::strcmp(text, kNames[i]) == 0) return static_cast<LogLevel>(i);
-  const std::string message =
-      std::string("SHUNT_LOG=") + text + " is none of error, warning, info, debug; warning holds";
-  writeLine(LogLevel::kWarning, message.c_str());
+    if (value.isWord(kNames[i])) return static_cast<LogLevel>(i);
   return LogLevel::kWarning;
 }
 
@@ -32,7 +29,7 @@ LogLevel leastLevel() {
   static const LogLevel least = levelFromEnvironment();
   return least;
 }
-// Read when the library is loaded, so that a bad value is told even where nothing else is.
+// Read when the library is loaded, so that a bad value is reported even where nothing else is logged.
 [[maybe_unused]] const LogLevel read_at_load = leastLevel();
 
 void printLine(LogLevel level, const char* message) {

@@ -6,13 +6,11 @@
 #include "src/dispatch/thunk.h"
 
 #include <shunt/core/dispatcher.h>
-#include <shunt/core/log.h>
+#include <shunt/core/environment.h>
 
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 namespace shunt {
 namespace detail {
@@ -51,12 +49,8 @@ struct TraceSetting {
 };
 
 TraceSetting traceFromEnvironment() {
-  const char* v = secure_getenv("SHUNT_TRACE");
-  if (v == nullptr || *v == 0 || std::strcmp(v, "0") == 0) return {false, &printStep};
-  if (std::strcmp(v, "1") == 0) return {true, &printStep};
-  if (std::strcmp(v, "json") == 0) return {true, &printStepAsJson};
-  logWarning(std::string("SHUNT_TRACE=") + v + " is neither 0 nor 1 nor json; 0 holds");
-  return {false, &printStep};
+  const environment::Value value = environment::read(environment::Variable::kTrace);
+  return {!value.isFlag(false), value.isWord("json") ? &printStepAsJson : &printStep};
 }
 
 const TraceSetting from_environment = traceFromEnvironment();

@@ -21,6 +21,8 @@
 namespace shunt::jit {
 namespace {
 
+namespace environment = shunt::detail::environment;
+
 std::string homeDirectory() {
   if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') return home;
   passwd entry{}, *found = nullptr;
@@ -60,14 +62,10 @@ Choice byDefault() {
 Choice fromEnvironment() {
   // A program with more rights than its caller: the environment, and the home it names, are the caller's.
   if (getauxval(AT_SECURE) != 0) return {};
-  const char* value = secure_getenv("SHUNT_JIT_CACHE");
-  const std::string text = value != nullptr ? value : "";
-  if (text.empty()) return byDefault();
-  if (text == "off" || text == "0") return {};
-  if (text.front() == '/') return {text};
-  if (text == "on" || text == "1") return {default_cache_directory()};
-  shunt::detail::logWarning("SHUNT_JIT_CACHE=" + text + " is none of on, off and an absolute path; the default holds");
-  return byDefault();
+  const environment::Value value = environment::read(environment::Variable::kJitCache);
+  if (!value.is_set) return byDefault();
+  if (value.form == environment::Value::Form::kPath) return {value.text};
+  return value.on ? Choice{default_cache_directory()} : Choice{};
 }
 
 struct Setting {
@@ -111,7 +109,7 @@ std::string cache_directory() { return choice().directory; }
 bool cache_is_default() { return choice().is_default; }
 
 uint64_t cache_limit() {
-  static const int64_t mebibytes = shunt::detail::numberFromEnvironment("SHUNT_JIT_CACHE_MB", 256, 1, 1 << 20);
+  static const int64_t mebibytes = environment::number<environment::Variable::kJitCacheMb>();
   return static_cast<uint64_t>(mebibytes) << 20;
 }
 

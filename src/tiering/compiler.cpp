@@ -412,6 +412,13 @@ size_t Compiler::clearCache(const std::string& directory) {
   return needProvider().clearCache(directory);
 }
 
+std::string Compiler::llvmVersion() {
+  if (closed_.load(std::memory_order_relaxed)) return "";
+  std::lock_guard lock(compile_mutex_);
+  const Provider* provider = load();
+  return provider != nullptr ? provider->llvmVersion() : "";
+}
+
 Provider& Compiler::needProvider() {
   SHUNT_CHECK(!closed_.load(std::memory_order_relaxed), "the disk cache: ", kClosed);
   Provider* provider = load();

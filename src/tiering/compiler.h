@@ -56,6 +56,8 @@ class Compiler {
   /// Of the disk cache; throw where there is no compiler.
   std::vector<CacheEntry> cacheEntries(const std::string& directory);
   size_t clearCache(const std::string& directory);
+  /// Loads the compiler; empty where there is none.
+  std::string llvmVersion();
   void waitIdle();
   void setBudget(double percent);
   double budget() const;

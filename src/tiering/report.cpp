@@ -7,6 +7,7 @@
 
 #include "src/tiering/switches.h"
 
+#include <shunt/core/environment.h>
 #include <shunt/core/log.h>
 #include <shunt/jit/jit.h>
 
@@ -14,7 +15,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -62,8 +62,7 @@ void reportAtExit() {
 
 // Reads its own variable only: programs may still set the others before their first call.
 [[maybe_unused]] const bool installed_at_load = [] {
-  const char* v = secure_getenv("SHUNT_STATS");
-  if (v == nullptr || *v == 0 || std::strcmp(v, "0") == 0) return false;
+  if (shunt::detail::environment::read(shunt::detail::environment::Variable::kStats).isFlag(false)) return false;
   reporter = getpid();
   return std::atexit(&reportAtExit) == 0;
 }();

@@ -1,34 +1,27 @@
 #include "src/tiering/switches.h"
 
 #include <shunt/core/environment.h>
-#include <shunt/core/log.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 
 namespace shunt::jit {
 namespace {
 
-using shunt::detail::flagFromEnvironment;
-using shunt::detail::numberFromEnvironment;
+namespace environment = shunt::detail::environment;
+using environment::Variable;
 
 void readStats(Switches& out) {
-  const char* v = secure_getenv("SHUNT_STATS");
-  const std::string_view text = v != nullptr ? v : "";
-  out.stats = !text.empty() && text != "0";
-  if (out.stats && text != "1") out.stats_file = text;
+  const environment::Value value = environment::read(Variable::kStats);
+  out.stats = !value.isFlag(false);
+  if (value.form == environment::Value::Form::kPath) out.stats_file = value.text;
 }
 
 /// Where calls aren't timed, nobody would see what stays hot; `both` has calls sampled nevertheless.
 void readTier(Switches& out) {
-  const char* v = secure_getenv("SHUNT_JIT_TIER");
-  const std::string_view text = v != nullptr ? v : "auto";
-  const bool one = text == "1" || text == "2", both = text == "both";
-  if (text != "auto" && !one && !both && !text.empty())
-    shunt::detail::logWarning("SHUNT_JIT_TIER=" + std::string(text) + " is not auto, 1, 2 or both; using auto");
-  out.recompile = !one && !out.sync && (both || !out.keep);
-  out.tier = text == "1" || out.recompile ? Tier::kFirst : Tier::kSecond;
+  const environment::Value value = environment::read(Variable::kJitTier);
+  const bool first = value.isWord("1"), one = first || value.isWord("2");
+  out.recompile = !one && !out.sync && (value.isWord("both") || !out.keep);
+  out.tier = first || out.recompile ? Tier::kFirst : Tier::kSecond;
 }
 
 }  // namespace
@@ -36,11 +29,11 @@ void readTier(Switches& out) {
 const Switches& switches() {
   static const auto& s = *new Switches([] {  // never destroyed: read at exit
     Switches out;
-    out.enabled = flagFromEnvironment("SHUNT_JIT", true);
-    out.sync = flagFromEnvironment("SHUNT_JIT_SYNC", false);
-    out.keep = flagFromEnvironment("SHUNT_JIT_KEEP", false);
-    out.threshold = numberFromEnvironment("SHUNT_JIT_THRESHOLD", 512, 1, 1 << 30);
-    out.budget = numberFromEnvironment("SHUNT_JIT_BUDGET", 3, 0, 100);
+    out.enabled = environment::flag<Variable::kJit>();
+    out.sync = environment::flag<Variable::kJitSync>();
+    out.keep = environment::flag<Variable::kJitKeep>();
+    out.threshold = environment::number<Variable::kJitThreshold>();
+    out.budget = environment::number<Variable::kJitBudget>();
     readTier(out);
     readStats(out);
     out.period = out.sync || out.threshold <= 16

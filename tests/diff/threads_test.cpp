@@ -7,14 +7,15 @@
 #include "src/dispatch/thunk.h"
 #include "src/tensor/stress.h"
 
-#include <shunt/core/environment.h>
 #include <shunt/jit/jit.h>
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <random>
+#include <string>
 #include <thread>
 
 #include <sys/wait.h>
@@ -28,6 +29,11 @@ using std::chrono::milliseconds;
 
 constexpr int kCallers = 4;
 constexpr unsigned kSecondsForAChild = 120;
+
+int secondsOfStress() {
+  const char* text = std::getenv("SHUNT_STRESS_SECONDS");
+  return text != nullptr ? std::stoi(text) : 8;
+}
 
 /// Of a mul.Tensor kernel: version n answers n everywhere. `lowest` is raised once a registration returned: a call that
 /// begins later may not answer less. `highest` is raised before one begins: no call may answer more.
@@ -214,7 +220,7 @@ TEST(Threads, CallWhileOthersRegisterToggleClearAndFork) {
 #ifdef SHUNT_STRESS
   shunt::detail::stress_checkpoint = &retireAtRandom;
 #endif
-  stress.run(std::chrono::seconds(shunt::detail::numberFromEnvironment("SHUNT_STRESS_SECONDS", 8, 1, 1 << 30)));
+  stress.run(std::chrono::seconds(secondsOfStress()));
 #ifdef SHUNT_STRESS
   shunt::detail::stress_checkpoint = nullptr;
 #endif

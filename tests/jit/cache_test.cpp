@@ -36,7 +36,7 @@ TEST_F(Cache, WhatOneProcessCompiledAnotherLoads) {
 }
 
 TEST_F(Cache, IsOffWhereThatIsSaid) {
-  for (const char* off : {"off", "0"}) EXPECT_EQ(run(std::string("SHUNT_JIT_CACHE=") + off)["loaded"], 0);
+  for (const char* off : {"off", "0", "False", "NO"}) EXPECT_EQ(run(std::string("SHUNT_JIT_CACHE=") + off)["loaded"], 0);
   EXPECT_FALSE(fs::exists(directory));
 }
 
@@ -80,8 +80,8 @@ TEST_F(DefaultCache, FollowsTheUsersDirectories) {
   EXPECT_TRUE(fs::exists(cache)) << "a relative path is none";
   fs::remove_all(cache);
   const Report bad = run(byDefault("SHUNT_JIT_CACHE=somewhere"));
-  EXPECT_THAT(bad.text, HasSubstr("SHUNT_JIT_CACHE=somewhere is none of on, off and an absolute path"));
-  EXPECT_EQ(bad.text.find("somewhere is none"), bad.text.rfind("somewhere is none")) << "said once";
+  EXPECT_THAT(bad.text, HasSubstr("SHUNT_JIT_CACHE=somewhere: expected on, off or an absolute path; using on\n"));
+  EXPECT_EQ(bad.text.find("somewhere: expected"), bad.text.rfind("somewhere: expected")) << "said once";
   EXPECT_TRUE(fs::exists(cache)) << "the default holds";
 }
 
@@ -132,7 +132,8 @@ TEST_F(Cache, StaysWithinItsLimit) {
   };
   runWith("");
   EXPECT_TRUE(fs::exists(old)) << "256 MiB by default";
-  EXPECT_THAT(runWith("SHUNT_JIT_CACHE_MB=0"), HasSubstr("SHUNT_JIT_CACHE_MB=0 is not a whole number from 1"));
+  EXPECT_THAT(runWith("SHUNT_JIT_CACHE_MB=0"),
+              HasSubstr("SHUNT_JIT_CACHE_MB=0: expected a whole number from 1 to 1048576; using 256\n"));
   EXPECT_TRUE(fs::exists(old));
   runWith("SHUNT_JIT_CACHE_MB=1");
   EXPECT_FALSE(fs::exists(old)) << "what was used longest ago goes";
@@ -255,7 +256,9 @@ TEST_F(Cache, ManyProcessesAtOnceDisturbNobody) {
 
 TEST_F(Cache, ProgramsWithMoreRightsHaveNone) {
   run();
-  const Report secure = run("LD_PRELOAD=" SHUNT_FAULTS " SHUNT_FAULT=secure");
+  EXPECT_THAT(run("SHUNT_JIT_THRESOLD=1").text, HasSubstr("SHUNT_JIT_THRESOLD in the environment"));
+  const Report secure = run("LD_PRELOAD=" SHUNT_FAULTS " SHUNT_FAULT=secure SHUNT_JIT_THRESOLD=1");
+  EXPECT_THAT(secure.text, Not(HasSubstr("SHUNT_JIT_THRESOLD"))) << "the environment is the caller's";
   EXPECT_EQ(secure["loaded"], 0);
   EXPECT_GT(secure["compiled"], 20);
 }

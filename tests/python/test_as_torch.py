@@ -1,10 +1,13 @@
 """Programs written for PyTorch: python -m shunt, shunt.as_torch."""
 
+import os
 import subprocess
 import sys
 import textwrap
 
 import pytest
+
+import shunt
 
 
 def run(tmp_path, program, *arguments, by=("-m", "shunt")):
@@ -66,6 +69,15 @@ def test_usage(arguments, code):
     result = subprocess.run([sys.executable, "-m", "shunt", *arguments], capture_output=True, text=True)
     assert result.returncode == code
     assert "usage: python -m shunt" in result.stdout + result.stderr or "no such file" in result.stderr
+
+
+def test_info():
+    result = subprocess.run([sys.executable, "-m", "shunt", "info"], env={**os.environ, "SHUNT_JIT_THRESHOLD": "77"},
+                            capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith(f"version  {shunt.__version__}\n")
+    assert "\n  SHUNT_JIT_THRESHOLD=77 (set)\n" in result.stdout
+    assert shunt.__config__.show().startswith(f"version  {shunt.__version__}\n")
 
 
 def test_importing_shunt_answers_no_torch(tmp_path):

@@ -453,7 +453,8 @@ print(f.counts()["hits"])
 """
 
 
-@pytest.mark.parametrize("variables, expected", [({"SHUNT_COMPILE": "0"}, "0"), ({"SHUNT_COMPILE_CHECK": "1"}, "3"),
+@pytest.mark.parametrize("variables, expected", [({"SHUNT_COMPILE": "0"}, "0"), ({"SHUNT_COMPILE": "No"}, "0"),
+                                                 ({"SHUNT_COMPILE_CHECK": "1"}, "3"),
                                                  ({"SHUNT_COMPILE_RECORD_AFTER": "2"}, "2"), ({}, "3")])
 def test_variables_of_the_environment(variables, expected):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("SHUNT_COMPILE")}

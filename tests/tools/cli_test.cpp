@@ -1,9 +1,12 @@
 // bin/shunt: every subcommand's output and its errors, read as a person or a script would.
 #include <shunt/core/dispatcher.h>
+#include <shunt/core/environment.h>
+#include <shunt/core/isa.h>
 #include <shunt/jit/jit.h>
 #include <shunt/shunt.h>
 
 #include "tests/support/run_command.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -116,9 +119,12 @@ TEST(Trace, EachStepAsTextAndAsJson) {
   };
   EXPECT_THAT(traced("1"), AllOf(HasSubstr("call aten::ones keys={BackendSelect} -> BackendSelect [kernel]\n"),
                                  HasSubstr("redispatch aten::ones keys={CPU} -> CPU [CompositeExplicitAutograd]\n")));
-  EXPECT_THAT(traced("0"), Not(HasSubstr("aten::ones")));
-  EXPECT_THAT(traced("yes"),
-              AllOf(HasSubstr("SHUNT_TRACE=yes is neither 0 nor 1 nor json"), Not(HasSubstr("aten::ones"))));
+  for (const char* on : {"on", "TRUE", "Yes"}) EXPECT_THAT(traced(on), HasSubstr("call aten::ones")) << on;
+  for (const char* off : {"0", "off", "False", "NO"}) EXPECT_THAT(traced(off), Not(HasSubstr("aten::ones"))) << off;
+  EXPECT_THAT(traced("jsn"),
+              AllOf(HasSubstr("shunt: warning: SHUNT_TRACE=jsn: expected on, off or json; using off; did "
+                              "you mean 'json'?\n"),
+                    Not(HasSubstr("aten::ones"))));
   std::istringstream lines(traced("json"));
   int calls = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -129,6 +135,74 @@ TEST(Trace, EachStepAsTextAndAsJson) {
     if (step["op"] == "aten::ones" && step["kind"] == "call") ++calls;
   }
   EXPECT_EQ(calls, 1);
+}
+
+TEST(Info, AsText) {
+  const std::string text = good(
+      "info", "SHUNT_JIT_BUDGET=7 SHUNT_ISA=baseline SHUNT_NUM_THREADS=3 SHUNT_JIT_THRESHOLD=none SHUNT_JIT_CACHE=off");
+  EXPECT_THAT(text, testing::StartsWith("version  " SHUNT_VERSION "\nbuild    clang "));
+  EXPECT_THAT(text, testing::ContainsRegex("\nCPU      [^\n]+, [0-9]+ hardware threads?\n"));
+  EXPECT_THAT(
+      text, testing::ContainsRegex("\nISA      baseline in use, (baseline|v3|v4) is the best of this CPU and build\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("\nBLAS     OpenBLAS [^\n]*, kernels for [A-Za-z0-9]+, /[^\n]*libopenblas"));
+  EXPECT_THAT(text, testing::ContainsRegex("\noneDNN   [0-9]+\\.[0-9]+"));
+  EXPECT_THAT(text, HasSubstr("\nthreads  3\n"));
+#ifdef SHUNT_CLI_HAS_COMPILER
+  EXPECT_THAT(text, testing::ContainsRegex("\nJIT      on, LLVM 19[0-9.]+, may use 7 % of the CPU time\n"));
+#else
+  EXPECT_THAT(text, HasSubstr("\nJIT      not available: every call is interpreted\n"));
+#endif
+  EXPECT_THAT(text, HasSubstr("\ncache    none\nvariables\n  SHUNT_JIT=on (default)\n    Compiles hot pairs"));
+  EXPECT_THAT(text, HasSubstr("\n  SHUNT_JIT_BUDGET=7 (set)\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\n  SHUNT_JIT_THRESHOLD=512 (default: 'none' is not a whole number from 1 to 1073741824)\n"));
+  EXPECT_THAT(text, HasSubstr("\n  SHUNT_JIT_DUMP=nothing is written (default)\n"));
+  EXPECT_THAT(text, HasSubstr("\n  SHUNT_JIT_CACHE=off (set)\n"));
+}
+
+TEST(Info, AsJson) {
+  const test::TemporaryFolder folder("info");
+  std::ofstream(folder.path() / "a.thunk") << "12345";
+  const auto json = nlohmann::json::parse(
+      good("info --json", "SHUNT_JIT=False SHUNT_JIT_CACHE=" + folder.path().string() + " SHUNT_JIT_CACHE_MB=2"));
+  EXPECT_EQ(json["version"], SHUNT_VERSION);
+  EXPECT_EQ(json["isa"]["best"], toString(detail::bestIsa()));
+  EXPECT_EQ(json["isa"]["used"], isa_name());
+  EXPECT_EQ(json["blas"]["problem"], "");
+  EXPECT_FALSE(json["jit"]["enabled"]);
+  EXPECT_EQ(
+      json["cache"],
+      (nlohmann::json{{"directory", folder.path().string()}, {"files", 1}, {"bytes", 5}, {"limit_bytes", 2 << 20}}));
+  ASSERT_EQ(json["variables"].size(), detail::environment::kNumVariables);
+  for (size_t i = 0; i < json["variables"].size(); ++i)
+    EXPECT_EQ(json["variables"][i]["name"], detail::environment::kTable[i].name);
+  const auto& jit = json["variables"][0];
+  EXPECT_EQ(jit["value"], "off");
+  EXPECT_EQ(jit["given"], "False");
+  EXPECT_EQ(jit["is_set"], true);
+  EXPECT_EQ(jit["default"], "on");
+  EXPECT_EQ(jit["expected"], "on or off");
+}
+
+TEST(Info, ThePageOfVariablesIsWhatTheTableSays) {
+  std::ifstream in(SHUNT_SOURCE_DIR "/docs/environment.md");
+  EXPECT_EQ(good("info --environment"), std::string(std::istreambuf_iterator<char>(in), {}))
+      << "run build/<preset>/bin/shunt info --environment >docs/environment.md";
+  EXPECT_THAT(bad("info --environment --json"), HasSubstr("--environment excludes --json"));
+}
+
+TEST(Environment, AMisspeltVariableIsReportedOnceAtLoad) {
+  const std::string call = "ops ::relu_", schema = "aten::relu_\n";
+  const auto said = [&](const std::string& variables) { return shunt_cli(call, variables, " 2>&1").text; };
+  EXPECT_EQ(said("SHUNT_JIT_THRESOLD=3 SHUNT_TEST_SEED=1"),
+            "shunt: warning: SHUNT_JIT_THRESOLD in the environment: Shunt reads no variable of that name; did you mean "
+            "'SHUNT_JIT_THRESHOLD'?\n" +
+                schema);
+  EXPECT_EQ(said("SHUNT_JIT_THRESOLD=3 SHUNT_LOG=Error"), schema);
+  EXPECT_EQ(said("SHUNT_LOG=eror"),
+            "shunt: warning: SHUNT_LOG=eror: expected error, warning, info or debug; using warning; did you mean "
+            "'error'?\n" +
+                schema);
 }
 
 TEST(ExplainCommand, ArgumentsOfEveryKind) {

@@ -1,5 +1,8 @@
 """Checks: replays on copies, compared with the function, which catch what the rules overlook."""
 
+import os
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -70,9 +73,21 @@ def test_the_environment_decides_where_no_option_does(monkeypatch):
     monkeypatch.setenv("SHUNT_TORCH_CHECK", "always")
     assert shunt_torch.capture(lambda x: x)._check == "always"
     assert shunt_torch.capture(lambda x: x, check="never")._check == "never"
-    monkeypatch.setenv("SHUNT_TORCH_CHECK", "sometimes")
-    with pytest.raises(ValueError, match="check"):
-        shunt_torch.capture(lambda x: x)
+    monkeypatch.setenv("SHUNT_TORCH_CHECK", "ALWAYS")
+    assert shunt_torch.capture(lambda x: x)._check == "always"
+
+
+def test_a_bad_value_of_the_environment_warns_once():
+    program = """
+import shunt_torch
+print([shunt_torch.capture(lambda x: x)._check for _ in range(2)])
+"""
+    ran = subprocess.run([sys.executable, "-c", program], env={**os.environ, "SHUNT_TORCH_CHECK": "allways"}, check=True,
+                         capture_output=True, text=True)
+    assert ran.stdout.strip() == "['first', 'first']"
+    assert ran.stderr.count("SHUNT_TORCH_CHECK") == 1
+    assert ("shunt: warning: SHUNT_TORCH_CHECK=allways: expected first, always or never; using first; did you mean "
+            "'always'?\n") in ran.stderr
 
 
 def test_gaps_double():

@@ -14,13 +14,14 @@ def doubled(x):
     return x * 2
 
 
-def test_switched_off():
+@pytest.mark.parametrize("value", ["0", "off", "False"])
+def test_switched_off(value):
     program = """
 import torch, shunt_torch
 step = shunt_torch.capture(lambda x: x * 2)
 print([step(torch.ones(1)).item() for _ in range(6)], len(step._recordings))
 """
-    environment = {**os.environ, "SHUNT_TORCH": "0"}
+    environment = {**os.environ, "SHUNT_TORCH": value}
     out = subprocess.run([sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True).stdout
     assert out.strip() == "[2.0, 2.0, 2.0, 2.0, 2.0, 2.0] 0"
 

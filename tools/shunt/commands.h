@@ -27,6 +27,12 @@ void listCache(const std::string& directory, bool json);
 bool verifyCache(const std::string& directory);
 void clearCache(const std::string& directory);
 
+struct InfoOptions {
+  bool json = false;
+  bool environment = false;  // the page docs/environment.md instead
+};
+void printInfo(const InfoOptions& options);
+
 struct ExplainOptions {
   std::string op;
   std::vector<std::string> arguments;

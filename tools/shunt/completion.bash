@@ -14,7 +14,7 @@ _shunt_completions() {
   # The commands before the cursor: words that are no options, up to what a command takes.
   for part in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case ${commands[*]}/$part in
-      /ops|/dump|/explain|/stats|/cache|cache/list|cache/verify|cache/clear) commands+=("$part") ;;
+      /ops|/dump|/explain|/stats|/info|/cache|cache/list|cache/verify|cache/clear) commands+=("$part") ;;
       dump/[!-]*|explain/[!-]*) operator=$part ;;
     esac
   done

@@ -1,5 +1,5 @@
-// shunt: what operators there are, what one call does, what the report of a program that runs or ran says, and what the
-// disk cache holds.
+// shunt: what operators there are, what one call does, what the report of a program that runs or ran says, what the
+// disk cache holds, and what Shunt runs with.
 #include "tools/shunt/commands.h"
 
 #include <shunt/version.h>
@@ -67,10 +67,19 @@ int run(int argc, char** argv) {
   explain->add_flag("--inference", options.inference, "In inference mode");
   explain->add_flag("--json", options.json, "Print it as JSON");
 
+  InfoOptions info_options;
+  CLI::App* info =
+      app.add_subcommand("info", "Show version, build, CPU, libraries, compiler, disk cache and variables");
+  CLI::Option* as_json = info->add_flag("--json", info_options.json, "Print it as JSON");
+  info->add_flag("--environment", info_options.environment, "Print the page docs/environment.md instead")
+      ->excludes(as_json);
+
   CLI11_PARSE(app, argc, argv);
   load(libraries);
   if (*stats)
     printStats(file, json);
+  else if (*info)
+    printInfo(info_options);
   else if (*ops)
     printOperators(filter, schemas);
   else if (*dump)

@@ -175,13 +175,14 @@ class Provider {
   virtual void stop() noexcept = 0;
   /// Bytes of executable memory in use.
   virtual size_t codeBytes() const noexcept = 0;
+  virtual std::string llvmVersion() const = 0;
   /// cache_entries() and cache_clear(). Not while compile() runs.
   virtual std::vector<CacheEntry> cacheEntries(const std::string& directory) = 0;
   virtual size_t clearCache(const std::string& directory) = 0;
 };
 
 /// Changes with every change of this header or of src/dispatch/thunk.h: another library is refused.
-inline constexpr int kProviderVersion = 13;
+inline constexpr int kProviderVersion = 14;
 using ProviderFn = Provider* (*)(int version);
 
 }  // namespace shunt::jit

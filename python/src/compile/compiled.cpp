@@ -7,6 +7,7 @@
 #include "python/src/types/constants.h"
 #include "python/src/types/tensor.h"
 
+#include <shunt/core/environment.h>
 #include <shunt/core/tls.h>
 #include <shunt/shunt.h>
 #include <shunt/trace/trace.h>
@@ -307,10 +308,14 @@ PyObject* isPlainThread(PyObject*, PyObject*) {
   return PyBool_FromLong((detail::tls_state.included & ~detail::kDefaultIncluded) == 0);
 }
 PyObject* isSwitchedOn(PyObject*, PyObject*) {
-  const char* value = std::getenv("SHUNT_COMPILE");
-  return PyBool_FromLong(value == nullptr || std::string_view(value) != "0");
+  static const bool on = detail::environment::flag<detail::environment::Variable::kCompile>();
+  return PyBool_FromLong(on);
 }
-PyObject* defaultRecordAfter(PyObject*, PyObject*) { return PyLong_FromLong(default_record_after()); }
+/// The environment's, else the first call: in Python a call costs more than recording it.
+PyObject* defaultRecordAfter(PyObject*, PyObject*) {
+  const bool is_set = detail::environment::textOf(detail::environment::Variable::kCompileRecordAfter) != nullptr;
+  return PyLong_FromLong(is_set ? default_record_after() : 1);
+}
 PyObject* setSpecializationNote(PyObject*, PyObject* arguments) {
   return guarded([&]() -> PyObject* {
     PyObject* object = nullptr;

@@ -5,6 +5,7 @@
 #include "python/src/types/constants.h"
 
 #include <shunt/core/parallel.h>
+#include <shunt/core/system_info.h>
 #include <shunt/shunt.h>
 
 namespace shunt::python {
@@ -64,6 +65,13 @@ PyObject* setNumThreads(PyObject*, PyObject* number) {
   });
 }
 
+PyObject* systemInfo(PyObject*, PyObject*) {
+  return guarded([&] {
+    const std::string text = system_info().text();
+    return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+  });
+}
+
 }  // namespace
 
 PyMethodDef setting_functions[] = {
@@ -81,6 +89,7 @@ PyMethodDef setting_functions[] = {
     {"get_num_threads", getNumThreads, METH_NOARGS, "get_num_threads() -> int\n\nThreads that an operator may use."},
     {"set_num_threads", setNumThreads, METH_O,
      "set_num_threads(n)\n\nSets how many threads an operator may use. RuntimeError unless n is a positive int."},
+    {"_system_info", systemInfo, METH_NOARGS, nullptr},
     {},
 };
 

@@ -7,12 +7,11 @@ recorded at its first call with given sizes, and replayed from then on. The oper
 
 from __future__ import annotations
 
-import os
 from typing import Any, Optional
 
 import torch
 
-from ._C import runtime_version
+from . import _C
 from .graph import Graph
 from .graph_code import FORMAT, GraphCode
 from .training import install, kept_by_aot
@@ -36,7 +35,7 @@ def shunt_backend(graph: torch.fx.GraphModule, example_inputs: list, *, mode: Op
                              f'not {value!r}')
     if mode not in (None, "default"):
         raise ValueError(f'torch.compile(backend="shunt"): there is no mode {mode!r}')
-    if os.environ.get("SHUNT_TORCH", "1") == "0":
+    if not _C.is_switched_on():
         return graph.forward
     numerics = (options or {}).get("numerics", "exact")
 
@@ -46,7 +45,7 @@ def shunt_backend(graph: torch.fx.GraphModule, example_inputs: list, *, mode: Op
 
     install()
     # Part of the key of AOTAutogradCache: what other backends or versions have kept of the same program isn't ours.
-    graph._shunt_torch = f"{runtime_version()} {FORMAT} {numerics}"
+    graph._shunt_torch = f"{_C.runtime_version()} {FORMAT} {numerics}"
     compiled = aot_autograd(fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
                             inference_compiler=compiler("inference"),
                             decompositions={}, keep_inference_input_mutations=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import os
 import sys
 import threading
 import types
@@ -116,7 +115,7 @@ class Captured:
 
     def _missed(self, args: tuple, kwargs: dict) -> Any:
         # The lock is held where another thread records or checks, or this one, further out.
-        if not _enabled() or _C.surroundings_refusal() or not self._lock.acquire(blocking=False):
+        if not _C.is_switched_on() or _C.surroundings_refusal() or not self._lock.acquire(blocking=False):
             return self._run_beside(args, kwargs)
         self._holder = threading.get_ident()
         try:
@@ -311,7 +310,7 @@ def capture(function: Optional[Callable] = None, *, numerics: str = "exact", che
     hooks: "refuse" or "record" hooks of tensors and modules. name: for messages. As a decorator, with or without
     options.
     """
-    check = check or os.environ.get("SHUNT_TORCH_CHECK", "first")
+    check = check or _C.default_check()
     for what, value, values in (("numerics", numerics, ("exact", "fast")),
                                 ("check", check, ("first", "always", "never")),
                                 ("hooks", hooks, ("refuse", "record"))):
@@ -333,7 +332,3 @@ def _warn(message: str) -> None:
     while frame.f_back is not None and frame is not users:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, stacklevel=level)
-
-
-def _enabled() -> bool:
-    return os.environ.get("SHUNT_TORCH", "1") != "0"

@@ -8,6 +8,7 @@
 #include "traversal.h"
 #include "values.h"
 
+#include <shunt/core/environment.h>
 #include <shunt/version.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
@@ -16,6 +17,16 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   using namespace shunt_torch;
   m.doc() = "Recordings of calls of PyTorch, and their replay. Internal to shunt_torch.";
   m.def("runtime_version", [] { return SHUNT_VERSION; }, "The version of Shunt that it was compiled against.");
+  namespace environment = shunt::detail::environment;
+  m.def(
+      "is_switched_on",
+      [] {
+        static const bool on = environment::flag<environment::Variable::kTorch>();
+        return on;
+      },
+      "SHUNT_TORCH, as the first call found it.");
+  m.def(
+      "default_check", [] { return environment::read(environment::Variable::kTorchCheck).text; }, "SHUNT_TORCH_CHECK.");
   m.def("self_test", &selfTest, "The number of pairs that Shunt has compiled; -1 where it computes wrongly.");
   m.attr("MISSED") = py::reinterpret_borrow<py::object>(missed());
   addCalls(m);

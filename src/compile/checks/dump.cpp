@@ -13,7 +13,7 @@ namespace {
 
 /// Empty: nothing is dumped. Never destroyed: functions that are static objects dump in the end.
 const std::string& dumpDirectory() {
-  static const auto& path = *new std::string(detail::directoryFromEnvironment("SHUNT_JIT_DUMP"));
+  static const auto& path = *new std::string(detail::environment::directory<detail::environment::Variable::kJitDump>());
   return path;
 }
 

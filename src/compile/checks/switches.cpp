@@ -2,22 +2,14 @@
 
 #include <shunt/compile/compile.h>
 #include <shunt/core/environment.h>
-#include <shunt/core/log.h>
-
-#include <cstdlib>
-#include <string_view>
 
 namespace shunt {
 namespace {
 
 CompileCheck checkFromEnvironment() {
-  const char* const given = secure_getenv("SHUNT_COMPILE_CHECK");
-  const std::string_view text = given != nullptr ? given : "";
-  if (text == "0") return CompileCheck::kNever;
-  if (text == "1") return CompileCheck::kAlways;
-  if (!text.empty() && text != "first")
-    detail::logWarning(detail::str("SHUNT_COMPILE_CHECK=", text, " is neither 0 nor first nor 1; first holds"));
-  return CompileCheck::kFirst;
+  const auto value = detail::environment::read(detail::environment::Variable::kCompileCheck);
+  if (value.isWord("first")) return CompileCheck::kFirst;
+  return value.on ? CompileCheck::kAlways : CompileCheck::kNever;
 }
 
 }  // namespace
@@ -30,7 +22,7 @@ CompileCheck default_compile_check() {
 namespace compiled {
 
 bool isSwitchedOn() {
-  static const bool on = detail::flagFromEnvironment("SHUNT_COMPILE", true);
+  static const bool on = detail::environment::flag<detail::environment::Variable::kCompile>();
   return on;
 }
 

@@ -1,23 +1,12 @@
 #include <shunt/compile/compile.h>
-#include <shunt/core/log.h>
-
-#include <charconv>
-#include <cstdlib>
-#include <string_view>
+#include <shunt/core/environment.h>
 
 namespace shunt {
 namespace {
 
 int recordAfterFromEnvironment() {
-  const char* const given = secure_getenv("SHUNT_COMPILE_RECORD_AFTER");
-  const std::string_view text = given != nullptr ? given : "";
-  if (text.empty() || text == "auto") return CompileOptions::kWhenItPays;
-  int calls = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), calls);
-  if (error == std::errc() && end == text.data() + text.size() && calls >= 1) return calls;
-  detail::logWarning(
-      detail::str("SHUNT_COMPILE_RECORD_AFTER=", text, " is neither auto nor a number of calls from 1 on; auto holds"));
-  return CompileOptions::kWhenItPays;
+  const auto value = detail::environment::read(detail::environment::Variable::kCompileRecordAfter);
+  return value.isWord("auto") ? CompileOptions::kWhenItPays : static_cast<int>(value.number);
 }
 
 }  // namespace
