@@ -12,6 +12,7 @@
 #include "src/tiering/pairs.h"
 #include "src/tiering/switches.h"
 
+#include <shunt/core/near_names.h>
 #include <shunt/core/stack_tensors.h>
 #include <shunt/interpose/tensor_subclass.h>
 #include <shunt/transforms/autocast.h>
@@ -25,6 +26,13 @@ using shunt::detail::str;
 
 constexpr DispatchKeySet kBelowModes = DispatchKeySet::fullAfter(DispatchKey::PythonKernel);
 
+std::string didYouMeanArgument(const FunctionSchema& schema, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Argument& a : schema.arguments()) names.push_back(a.name);
+  const std::string near = shunt::detail::didYouMean(name, names);
+  return near.empty() ? near : " (" + near.substr(2) + ")";
+}
+
 /// The whole stack, in the schema's order.
 void complete(const FunctionSchema& schema, Stack& stack, const std::map<std::string, IValue>& named) {
   const auto& arguments = schema.arguments();
@@ -32,8 +40,8 @@ void complete(const FunctionSchema& schema, Stack& stack, const std::map<std::st
               " arguments, got ", stack.size());
   for (const auto& [name, value] : named) {
     const auto index = schema.argumentIndexWithName(name);
-    SHUNT_CHECK(index.has_value(), "explain: ", schema.operator_name(), " has no argument '", name, "'; its schema is ",
-                schema);
+    SHUNT_CHECK(index.has_value(), "explain: ", schema.operator_name(), " has no argument '", name, "'",
+                didYouMeanArgument(schema, name), "; its schema is ", schema);
     SHUNT_CHECK(*index >= stack.size(), "explain: argument '", name, "' of ", schema.operator_name(),
                 " is given twice");
   }
