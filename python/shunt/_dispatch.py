@@ -38,8 +38,9 @@ def _dispatch_key_for_device(device_type):
     names = {"cpu": "CPU", "cuda": "CUDA", "hip": "HIP", "xpu": "XPU", "hpu": "HPU", "xla": "XLA", "mps": "MPS",
              "meta": "Meta", "privateuseone": "PrivateUse1"}
     if device_type not in names:
+        from shunt._near_names import did_you_mean
         raise RuntimeError(f"there is no dispatch key for the device type '{device_type}'; expected one of "
-                           f"{sorted(names)}")
+                           f"{sorted(names)}{did_you_mean(device_type, names)}")
     return names[device_type]
 
 

@@ -101,7 +101,8 @@ def to_type(tensor, dtype, non_blocking):
     if isinstance(dtype, str):
         name = dtype.split(".")[-1]
         if name not in _TYPES or dtype.split(".")[0] not in ("shunt", "torch"):
-            raise ValueError(f"invalid type: '{dtype}'")
+            from shunt._near_names import did_you_mean
+            raise ValueError(f"invalid type: '{dtype}'{did_you_mean(name, _TYPES)}")
         dtype = _TYPES[name]
     elif isinstance(dtype, _TypeOfTensors):
         dtype = dtype.dtype

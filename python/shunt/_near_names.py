@@ -9,12 +9,17 @@ def near_names(name, known, most=3):
     return get_close_matches(name, [other for other in known if not other.startswith("_")], most, 0.75)
 
 
+def did_you_mean(name, known):
+    """The end of a message, "; did you mean 'a' or 'b'?"; empty where no name is near."""
+    near = near_names(name, known)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
 def no_attribute(whose, name, known):
     """The AttributeError for a name that isn't there, with those that are near."""
     hint = _hints.get((whose, name))
     if hint is None:
-        near = near_names(name, known) if not name.startswith("_") else []
-        hint = f"; did you mean {' or '.join(repr(other) for other in near)}?" if near else ""
+        hint = did_you_mean(name, known) if not name.startswith("_") else ""
         if len(_hints) < 1000:
             _hints[whose, name] = hint
     return AttributeError(f"{whose} has no attribute '{name}'{hint}")

@@ -11,12 +11,6 @@ from shunt._C import OpOverload, OpOverloadPacket
 __all__ = ["OpOverload", "OpOverloadPacket", "ops"]
 
 
-def _near(name, known):
-    import difflib
-    found = difflib.get_close_matches(name, known, 3)
-    return f"; did you mean {', '.join(map(repr, found))}?" if found else ""
-
-
 class _OpNamespace:
     """Operators of one namespace."""
 
@@ -29,10 +23,17 @@ class _OpNamespace:
             raise AttributeError(f"'_OpNamespace' object has no attribute '{op_name}'")
         packet = _C._get_packet(f"{self.name}::{op_name}")
         if packet is None:
-            raise AttributeError(
-                f"'_OpNamespace' '{self.name}' object has no attribute '{op_name}'{_near(op_name, self._names())}")
+            raise self._no_operator(op_name)
         setattr(self, op_name, packet)
         return packet
+
+    def _no_operator(self, op_name):
+        """The AttributeError for an operator that isn't there, or for a namespace without any."""
+        from shunt._near_names import did_you_mean, no_attribute
+        if self._names():
+            return no_attribute(f"'_OpNamespace' '{self.name}' object", op_name, self._names())
+        return AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{op_name}': no operator is in this "
+                              f"namespace{did_you_mean(self.name, dir(ops))}")
 
     def __reduce__(self):
         return getattr, (ops, self.name)

@@ -441,9 +441,11 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="shunt", mode=
         raise NotImplementedError("compile: backend: functions that take a graph aren't supported; Compiled.graph() "
                                   "shows it")
     if backend not in _BACKENDS:
-        raise InvalidBackend(f"compile: backend: invalid backend {backend!r}; expected one of {', '.join(_BACKENDS)}")
+        raise InvalidBackend(f"compile: backend: invalid backend {backend!r}; expected one of {', '.join(_BACKENDS)}"
+                             f"{_near(backend, _BACKENDS)}")
     if mode not in _MODES:
-        raise RuntimeError(f"compile: unrecognized mode {mode!r}; expected one of {', '.join(_MODES[1:])}")
+        raise RuntimeError(f"compile: unrecognized mode {mode!r}; expected one of {', '.join(_MODES[1:])}"
+                           f"{_near(mode, _MODES[1:])}")
     if disable or getattr(model, "_shunt_disabled", False):
         return model
     compiled = Compiled(model, _options_from(options), name, fullgraph)
@@ -455,10 +457,16 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="shunt", mode=
     return CompiledModule(model, compiled)
 
 
+def _near(name, known):
+    from shunt._near_names import did_you_mean
+    return did_you_mean(str(name), known)
+
+
 def _options_from(options):
     for key in options or {}:
         if key not in _OPTIONS and key not in _OTHER_OPTIONS and not str(key).startswith(_OTHER_GROUPS):
-            raise RuntimeError(f"compile: unexpected option {key!r}; expected one of {', '.join(_OPTIONS)}")
+            raise RuntimeError(f"compile: unexpected option {key!r}; expected one of {', '.join(_OPTIONS)}"
+                               f"{_near(key, _OPTIONS)}")
     given = {key: (options or {}).get(key, default) for key, default in _OPTIONS.items()}
     after = given["record_after"]
     if after is None:

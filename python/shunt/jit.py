@@ -98,7 +98,7 @@ def _as_overload(op, args, kwargs):
             return _C._get_operator(name, "" if overload == "default" else overload)
         op = _C._get_packet(name)
         if op is None:
-            raise RuntimeError(f"explain(): there is no operator {name}")
+            _C._get_operator(name)  # throws, with the names that are near
     if not isinstance(op, _C.OpOverloadPacket):
         raise TypeError("explain(): expected an operator, or its name such as 'aten::add.Tensor', got "
                         f"{type(op).__name__}")

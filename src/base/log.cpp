@@ -1,3 +1,5 @@
+#include "src/base/log_level.h"
+
 #include <shunt/core/environment.h>
 #include <shunt/core/file_size_signal.h>
 #include <shunt/core/log.h>
@@ -50,6 +52,10 @@ WarnAlways::~WarnAlways() { warn_always.store(before_, std::memory_order_relaxed
 namespace detail {
 
 void log(LogLevel level, const std::string& message) { sink.load(std::memory_order_relaxed)(level, message.c_str()); }
+
+bool logsDebug() { return leastLevel() == LogLevel::kDebug; }
+
+void logDebugAtExit(const std::string& message) { printLine(LogLevel::kDebug, message.c_str()); }
 
 void logWarningOnce(std::atomic<bool>& given, const char* message) {
   if (given.exchange(true, std::memory_order_relaxed) && !warn_always.load(std::memory_order_relaxed)) return;

@@ -42,18 +42,24 @@ std::vector<std::string> nearNames(std::string_view name, const std::vector<std:
     if (other == name || difference > farthest(name)) continue;
     if (const size_t d = spellingDistance(name, other); d <= farthest(name)) near.push_back({d, &other});
   }
-  std::stable_sort(near.begin(), near.end(), [](const Near& a, const Near& b) { return a.distance < b.distance; });
+  std::sort(near.begin(), near.end(),  // names in the order given, which are their places in one vector
+            [](const Near& a, const Near& b) { return std::pair(a.distance, a.name) < std::pair(b.distance, b.name); });
   std::vector<std::string> names;
   for (const Near& n : near)
-    if (names.size() < most && n.distance <= near.front().distance + 1 && std::find(names.begin(), names.end(), *n.name) == names.end())
+    if (names.size() < most && n.distance <= near.front().distance + 1 &&
+        std::find(names.begin(), names.end(), *n.name) == names.end())
       names.push_back(*n.name);
   return names;
 }
 
-std::string didYouMean(std::string_view name, const std::vector<std::string>& known) {
+std::string didYouMean(const std::vector<std::string>& near) {
   std::string text;
-  for (const std::string& near : nearNames(name, known)) text += (text.empty() ? "'" : " or '") + near + "'";
+  for (const std::string& name : near) text += (text.empty() ? "'" : " or '") + name + "'";
   return text.empty() ? text : "; did you mean " + text + "?";
+}
+
+std::string didYouMean(std::string_view name, const std::vector<std::string>& known) {
+  return didYouMean(nearNames(name, known));
 }
 
 }  // namespace shunt::detail

@@ -96,7 +96,7 @@ std::string CompiledFunction::explain() const {
   State& s = *state_;
   std::string text =
       str(s.options.name, ": ", s.tally.hits(), " calls ran a graph, ", s.tally.functionCalls(), " the function\n");
-  if (!compiled::isSwitchedOn()) text += "SHUNT_COMPILE=0\n";
+  if (!compiled::isSwitchedOn()) text += str(compiled::whySwitchedOff(), '\n');
   const std::lock_guard lock(s.mutex);
   text += s.explainVariants();
   if (!s.refusal.empty())
@@ -112,7 +112,7 @@ std::string CompiledFunction::explain(const CompileArguments& arguments) const {
   const auto runsFunction = [&](const std::string& why) {
     return str(s.options.name, ": runs the function: ", why, '\n');
   };
-  if (!compiled::isSwitchedOn()) return runsFunction("SHUNT_COMPILE=0");
+  if (!compiled::isSwitchedOn()) return runsFunction(compiled::whySwitchedOff());
   if (const char* why = compiled::whyNotOnThisThread()) return runsFunction(why);
   constexpr size_t kMostShown = 16;
   std::string text;

@@ -1,6 +1,7 @@
 #include "src/core/schema_parser.h"
 
 #include <shunt/core/error.h>
+#include <shunt/core/near_names.h>
 
 #include <algorithm>
 #include <charconv>
@@ -20,6 +21,13 @@ std::string expectedType() {
   for (const std::string_view name : knownTypeNames())
     text.append(name == knownTypeNames().front() ? " " : ", ").append(name);
   return text + "), Dict(key, value) or a tuple (type, type)";
+}
+
+[[noreturn]] void failAtType(const SchemaLexer& lexer, const Token& token) {
+  const std::vector<std::string> known(knownTypeNames().begin(), knownTypeNames().end());
+  const std::string near = token.kind == TokenKind::Identifier ? didYouMean(token.text, known) : "";
+  if (near.empty()) lexer.fail(token, expectedType());
+  lexer.failAt(token.position, expectedType(), str("'", token.text, "' (", near.substr(2), ")"));
 }
 
 }  // namespace
@@ -143,7 +151,7 @@ Type SchemaParser::parseBase() {
   if (token.isSymbol("(")) return parseTuple();
   if (token.isIdentifier("Dict")) return parseDict();
   const auto type = token.kind == TokenKind::Identifier ? Type::fromName(token.text) : std::nullopt;
-  if (!type) lexer_.fail(token, expectedType());
+  if (!type) failAtType(lexer_, token);
   lexer_.next();
   return *type;
 }

@@ -1,7 +1,9 @@
 #include "src/base/error_context.h"
 #include "src/core/thread_records.h"
+#include "src/dispatch/dangling.h"
 #include "src/dispatch/dispatcher_impl.h"
 #include "src/dispatch/errors.h"
+#include "src/dispatch/unknown_operator.h"
 
 #include <shunt/core/fork.h>
 #include <shunt/core/log.h>
@@ -84,6 +86,7 @@ Dispatcher::Dispatcher() : impl_(new Impl) {
         singleton().impl_->mutex.unlock();
       });
   detail::error_context.store(&nameRunningOperators, std::memory_order_release);
+  logDanglingImplsAtExit();
 }
 
 OperatorEntry& Dispatcher::Impl::entryFor(const OperatorName& name) {
@@ -152,20 +155,7 @@ std::optional<OperatorHandle> Dispatcher::findSchema(const OperatorName& name) c
 OperatorHandle Dispatcher::findSchemaOrThrow(const char* name, const char* overload) const {
   const OperatorName wanted(name, overload);
   if (auto op = findSchema(wanted)) return *op;
-  std::string near;
-  for (const OperatorName& n : getAllOpNames())
-    if (n.name == wanted.name && findSchema(n)) near += (near.empty() ? "" : ", ") + n.str();
-  std::string gone;
-  {
-    MutexLock lock(impl_->mutex);
-    if (const auto it = impl_->operators.find(wanted); it != impl_->operators.end())
-      gone = withdrawalOf(OperatorHandle(*it->second->op()));
-  }
-  throw Error(detail::str("Could not find schema for ", wanted, ": ",
-                          !gone.empty()    ? gone
-                          : findOp(wanted) ? "it has kernels but no definition (def)"
-                                           : "there is no such operator",
-                          near.empty() ? "" : "; overloads of that name: ", near));
+  throw Error(detail::str("Could not find schema for ", wanted, ": ", whyNotFound(wanted)));
 }
 
 std::vector<OperatorName> Dispatcher::getAllOpNames() const {

@@ -1,5 +1,6 @@
 #include "src/dispatch/dispatcher_impl.h"
 #include "src/dispatch/errors.h"
+#include "src/dispatch/unknown_operator.h"
 
 #include <shunt/core/library.h>
 
@@ -71,7 +72,7 @@ Library::ElementwiseForms Library::elementwiseForms(std::string_view text) const
   const OperatorName name = qualified(parseName(text), "elementwise");
   const Dispatcher& dispatcher = Dispatcher::singleton();
   SHUNT_CHECK(dispatcher.findSchema(name).has_value(), "elementwise(\"", text, "\"): the operator ", name,
-              " is not defined yet, so its forms are not known; define it first");
+              " is not defined yet, so its forms are not known; define it first", nearOperators(name));
   const auto ifDefined = [&](const OperatorName& form) {
     return dispatcher.findSchema(form) ? form.str() : std::string();
   };

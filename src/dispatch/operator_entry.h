@@ -58,6 +58,7 @@ class OperatorEntry {
   }
   std::optional<KernelRecord> removeKernel(DispatchKey key, uint64_t id) {
     auto out = kernels_.remove(key, id);
+    if (out && isDangling()) left_dangling_ = detail::str(key, " at ", placeOf(out->where));
     // A signature is its kernel's library's, which may go; another kernel's is as good.
     if (out && out->kernel.signature == signature_ && !bound_signature_) {
       const KernelRecord* other = anyUnboxed();
@@ -84,6 +85,10 @@ class OperatorEntry {
     for (const AskedSignature& a : asked_) lines += "\n  asked: " + a.text + "\n         by typed<>() at " + a.place;
     return lines;
   }
+  /// Whether nobody has ever defined it.
+  bool isDangling() const { return schema() == nullptr && withdrawn() == nullptr; }
+  /// "CPU at my_ops.cpp:12": the kernel that was taken back last while nobody had defined the operator.
+  const std::string& left_dangling() const { return left_dangling_; }
   /// Whether it has stand-ins, so that its table depends on another operator's registrations; or had, which does no
   /// harm.
   bool follows() const { return follows_; }
@@ -124,6 +129,7 @@ class OperatorEntry {
   std::vector<std::unique_ptr<const SchemaRecord>> schemas_;
   KernelMap kernels_;
   bool follows_ = false;
+  std::string left_dangling_;
   std::vector<OperatorEntry*> followers_;
   const CppSignature* signature_ = nullptr;
   bool bound_signature_ = false;

@@ -3,7 +3,9 @@
 #include "src/dispatch/boxed_arguments.h"
 #include "src/dispatch/dispatcher_impl.h"
 #include "src/dispatch/errors.h"
+#include "src/dispatch/profile.h"
 #include "src/dispatch/state_in_use.h"
+#include "src/dispatch/trace.h"
 
 namespace shunt {
 namespace {
@@ -12,13 +14,20 @@ void runBoxed(const OperatorHandle& op, const TableEntry& entry, DispatchKeySet 
   entry.boxed(entry.functor, op, ks, stack);
 }
 
+SHUNT_COLD SHUNT_NOINLINE void makeWatchedCall(const OperatorHandle& op, const OpState& s, DispatchKeySet ks,
+                                               Stack* stack) {
+  if (detail::trace_enabled.load(std::memory_order_relaxed)) detail::traceStep("call (boxed)", s, ks);
+  const profile::TimedScope timed(op.op(), ks);
+  runBoxed(op, s.lookup(ks), ks, stack);
+}
+
 SHUNT_ALWAYS_INLINE void makeCall(const OperatorHandle& op, Stack* stack) {
   const uint64_t keys = boxed::prepare(op, *stack);
   detail::CallFrame frame(op.op());
   const OpState& s = frame.state(op.op());
   const DispatchKeySet ks = detail::effectiveKeys(s, keys);
-  if (detail::trace_enabled.load(std::memory_order_relaxed)) [[unlikely]]
-    detail::traceStep("call (boxed)", s, ks);
+  if (detail::boxed_calls_are_watched.load(std::memory_order_relaxed)) [[unlikely]]
+    return makeWatchedCall(op, s, ks, stack);
   runBoxed(op, s.lookup(ks), ks, stack);
 }
 

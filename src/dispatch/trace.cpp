@@ -1,6 +1,7 @@
 // SHUNT_TRACE: every dispatch step, by default one line each on stderr, for people or as JSON.
 #include "src/dispatch/trace.h"
 #include "src/dispatch/changes.h"
+#include "src/dispatch/profile.h"
 
 #include "src/dispatch/state_in_use.h"
 #include "src/dispatch/thunk.h"
@@ -62,6 +63,8 @@ std::atomic<TraceSink> trace_sink{from_environment.sink};
 
 std::atomic<bool> trace_enabled{from_environment.on};
 
+std::atomic<bool> boxed_calls_are_watched{from_environment.on || profile::isOn()};
+
 void setStepNote(StepNote note) { step_note.store(note, std::memory_order_release); }
 
 void traceStep(const char* kind, const OpState& state, DispatchKeySet ks) {
@@ -74,6 +77,7 @@ void traceStep(const char* kind, const OpState& state, DispatchKeySet ks) {
 void set_trace(bool on, TraceSink sink) {
   detail::trace_sink.store(sink != nullptr ? sink : detail::from_environment.sink, std::memory_order_release);
   detail::trace_enabled.store(on, std::memory_order_relaxed);
+  detail::boxed_calls_are_watched.store(on || profile::isOn(), std::memory_order_relaxed);
   detail::table_changes.fetch_add(1, std::memory_order_release);
 }
 

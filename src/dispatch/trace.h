@@ -11,6 +11,9 @@ namespace shunt::detail {
 /// nothing to add.
 using StepNote = std::string (*)(const OpState& state, DispatchKeySet keys);
 
+/// Whether boxed calls are traced or profiled: one look for both.
+extern std::atomic<bool> boxed_calls_are_watched;
+
 /// Called by whoever traces, before the step; set once, while the library is loaded.
 void setStepNote(StepNote note);
 

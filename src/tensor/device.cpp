@@ -1,3 +1,4 @@
+#include <shunt/core/near_names.h>
 #include <shunt/tensor/privateuse1.h>
 
 #include <algorithm>
@@ -45,9 +46,12 @@ DeviceType parseType(std::string_view name, const std::string& whole) {
   std::string known = "cpu, meta";
   for (const auto& given : given_names)
     if (const char* n = given.load(std::memory_order_acquire)) known += ", " + std::string(n);
+  std::vector<std::string> names(std::begin(kDeviceNames), std::end(kDeviceNames));
+  for (const auto& given : given_names)
+    if (const char* n = given.load(std::memory_order_acquire)) names.emplace_back(n);
   throw Error(detail::str("Expected one of ", known,
                           ", or the type of a backend that is loaded, such as cuda, at start of device string: ",
-                          whole.empty() ? "''" : whole));
+                          whole.empty() ? "''" : whole, detail::didYouMean(name, names)));
 }
 }  // namespace
 

@@ -3,7 +3,6 @@
 #include <shunt/jit/explain.h>
 
 #include "src/dispatch/boxed_arguments.h"
-#include "src/dispatch/default_value.h"
 #include "src/dispatch/origins.h"
 #include "src/dispatch/state_in_use.h"
 #include "src/dispatch/thunk.h"
@@ -12,6 +11,7 @@
 #include "src/tiering/pairs.h"
 #include "src/tiering/switches.h"
 
+#include <shunt/core/complete_arguments.h>
 #include <shunt/core/stack_tensors.h>
 #include <shunt/interpose/tensor_subclass.h>
 #include <shunt/transforms/autocast.h>
@@ -24,33 +24,6 @@ namespace {
 using shunt::detail::str;
 
 constexpr DispatchKeySet kBelowModes = DispatchKeySet::fullAfter(DispatchKey::PythonKernel);
-
-/// The whole stack, in the schema's order.
-void complete(const FunctionSchema& schema, Stack& stack, const std::map<std::string, IValue>& named) {
-  const auto& arguments = schema.arguments();
-  SHUNT_CHECK(stack.size() <= arguments.size(), "explain: ", schema.operator_name(), " has ", arguments.size(),
-              " arguments, got ", stack.size());
-  for (const auto& [name, value] : named) {
-    const auto index = schema.argumentIndexWithName(name);
-    SHUNT_CHECK(index.has_value(), "explain: ", schema.operator_name(), " has no argument '", name, "'; its schema is ",
-                schema);
-    SHUNT_CHECK(*index >= stack.size(), "explain: argument '", name, "' of ", schema.operator_name(),
-                " is given twice");
-  }
-  while (stack.size() < arguments.size()) {
-    const Argument& a = arguments[stack.size()];
-    const auto given = named.find(a.name);
-    if (given != named.end())
-      stack.push_back(given->second);
-    else if (a.default_value)
-      stack.push_back(defaultValueOf(a));
-    else if (a.type.optional)
-      stack.push_back(IValue());
-    else
-      SHUNT_CHECK(false, "explain: argument '", a.name, "' of ", schema.operator_name(),
-                  " is missing and has no default; the schema is ", schema);
-  }
-}
 
 std::string describe(const IValue& v) {
   if (!v.isTensor()) return str(v);
@@ -190,10 +163,10 @@ std::string verdictOf(const Explanation& e, const CompileRequest& pair, const Pl
 
 }  // namespace
 
-Explanation explain(const OperatorHandle& op, Stack stack, const std::map<std::string, IValue>& named) {
+Explanation explain(const OperatorHandle& op, Stack given, const std::map<std::string, IValue>& named) {
   const FunctionSchema& schema = op.schema();
-  complete(schema, stack, named);
-  const uint64_t arguments = boxed::prepare(op, stack);
+  Stack stack = completeArguments(op, std::move(given), named, "explain");
+  const uint64_t arguments = boxed::prepare(op, stack);  // for their keys
   Explanation e;
   e.op = op.operator_name().str();
   e.schema = schema.str();

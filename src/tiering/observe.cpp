@@ -5,6 +5,7 @@
 // Programs repeat themselves: of a loop of six operators, every 128th call would only ever be one of three. So the
 // distance to the next sample is drawn from 1 to twice the period, and a sample counts for as many calls as it came
 // after.
+#include "src/dispatch/profile.h"
 #include "src/tensor/large_blocks.h"
 #include "src/tiering/compiler.h"
 #include "src/tiering/pairs.h"
@@ -61,10 +62,18 @@ void setEnabledByCall(bool on) { enabled_by_call.store(on ? 1 : 0, std::memory_o
 
 namespace detail {
 
-int64_t firstCountdown() { return jit::enabled() ? jit::switches().period : jit::kDisabledPeriod; }
+int64_t firstCountdown() {
+  if (profile::isOn()) return 1;
+  return jit::enabled() ? jit::switches().period : jit::kDisabledPeriod;
+}
 
 ObservedCall::ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t signature)
     : state_(&state), keys_(ks), signature_(signature) {
+  if (profile::isOn()) {  // Note [Profiles]
+    profile::begin(*state.op(), ks);
+    tls_state.observe_countdown = 1;
+    return;
+  }
   if (!jit::Recording::sample(*state.op(), ks)) return;
   releaseIdleLargeBlocks();
   if (!jit::enabled()) {
@@ -94,6 +103,7 @@ ObservedCall::ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t sig
 }
 
 ObservedCall::~ObservedCall() {
+  if (profile::isOn()) profile::end();
   if (!hot_) return;
   tls_state.record = outer_;
   const jit::PairKey key{state_->op(), keys_.raw(), signature_};

@@ -1,3 +1,4 @@
+#include <shunt/core/by_name.h>
 #include <shunt/core/dispatcher.h>
 #include <shunt/core/tls.h>
 
@@ -16,12 +17,6 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMostDimensions = 64;
-
-ScalarType dtypeFrom(const std::string& name) {
-  for (int i = 0; i < kNumScalarTypes; ++i)
-    if (const auto t = static_cast<ScalarType>(i); isSupportedType(t) && name == dtypeName(t)) return t;
-  throw Error("unknown dtype '" + name + "'");
-}
 
 double numberFrom(const json& text) { return std::strtod(text.get_ref<const std::string&>().c_str(), nullptr); }
 
@@ -55,7 +50,7 @@ IValue literalFrom(const json& j, int depth = 0) {
 
 Graph::Spec specFrom(const json& j) {
   Graph::Spec s;
-  s.dtype = dtypeFrom(j.at("dtype").get<std::string>());
+  s.dtype = dtypeNamed(j.at("dtype").get<std::string>());
   s.device = Device(j.at("device").get<std::string>());
   j.at("sizes").get_to(s.sizes);
   j.at("strides").get_to(s.strides);
@@ -95,7 +90,7 @@ Graph::Modes modesFrom(const json& j) {
     if (found != all.end()) m.excluded |= DispatchKeySet(*found).functionalities().raw();
   }
   for (const json& e : j.at("autocast")) {
-    const ScalarType dtype = dtypeFrom(e.at("dtype").get<std::string>());
+    const ScalarType dtype = dtypeNamed(e.at("dtype").get<std::string>());
     SHUNT_CHECK(isReducedFloatingType(dtype), "autocast to ", dtype);
     m.autocast.emplace_back(Device(e.at("device").get<std::string>()).type(), dtype);
   }

@@ -1,5 +1,7 @@
 #include "tools/shunt/argument.h"
 
+#include <shunt/core/by_name.h>
+#include <shunt/core/near_names.h>
 #include <shunt/shunt.h>
 
 #include <algorithm>
@@ -21,11 +23,15 @@ with its name and = before it or not: alpha=2)");
 }
 
 std::optional<ScalarType> dtypeOf(std::string_view name) {
-  for (int i = 0; i < kNumScalarTypes; ++i) {
-    const auto t = static_cast<ScalarType>(i);
-    if (isSupportedType(t) && name == dtypeName(t)) return t;
-  }
-  return std::nullopt;
+  const std::vector<std::string> known = detail::dtypeNames();
+  return std::ranges::count(known, name) != 0 ? std::optional(dtypeNamed(name)) : std::nullopt;
+}
+
+/// "; did you mean 'float32'?", or nothing.
+std::string nearWords(std::string_view word) {
+  std::vector<std::string> known = detail::dtypeNames();
+  known.insert(known.end(), {"cpu", "meta", "true", "false", "none"});
+  return detail::didYouMean(word, known);
 }
 
 /// At commas outside of brackets.
@@ -64,7 +70,7 @@ std::optional<IValue> tensor(const std::string& text) {
   const size_t open = text.find('['), close = text.find(']');
   if (open == std::string::npos || close == std::string::npos || close < open) return std::nullopt;
   const auto dtype = dtypeOf(std::string_view(text).substr(0, open));
-  if (!dtype) return std::nullopt;
+  if (!dtype) fail(text, "'" + text.substr(0, open) + "' is no dtype" + nearWords(text.substr(0, open)));
   std::vector<int64_t> sizes;
   for (const std::string& part : split(std::string_view(text).substr(open + 1, close - open - 1))) {
     const auto size = number<int64_t>(part);
@@ -82,7 +88,8 @@ std::optional<IValue> tensor(const std::string& text) {
     else if (part == "meta")
       meta = true;
     else
-      fail(text, "'" + part + "' is none of grad, strided, meta");
+      fail(text,
+           "'" + part + "' is none of grad, strided, meta" + detail::didYouMean(part, {"grad", "strided", "meta"}));
   const TensorOptions options = TensorOptions(*dtype).device(meta ? kMeta : kCPU);
   Tensor t = is_strided ? strided(sizes, options, text) : ones(sizes, options);
   return grad ? t.requires_grad_() : t;
@@ -129,7 +136,7 @@ IValue parseArgument(const std::string& text) {
   if (const auto dtype = dtypeOf(text)) return *dtype;
   if (auto t = tensor(text)) return std::move(*t);
   if (text == "cpu" || text == "meta") return Device(text);
-  fail(text, "not understood");
+  fail(text, "not understood" + nearWords(text));
 }
 
 std::pair<std::string, IValue> parseNamed(const std::string& text) {

@@ -1,5 +1,5 @@
 // shunt cache list, verify, clear: what lies in the disk cache of thunks and fused loops.
-#include "tools/shunt/commands.h"
+#include "tools/shunt/command.h"
 
 #include <shunt/jit/cache.h>
 
@@ -9,6 +9,7 @@
 #include <ctime>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 
 namespace shunt::cli {
 namespace {
@@ -81,8 +82,6 @@ void printTotals(const std::string& directory, const std::vector<CacheEntry>& en
       entries.size(), bytes, directory, count[0], count[1], count[2]);
 }
 
-}  // namespace
-
 void listCache(const std::string& named, bool json) {
   const std::string directory = directoryOf(named);
   const std::vector<CacheEntry> entries = entriesOf(directory);
@@ -95,6 +94,7 @@ void listCache(const std::string& named, bool json) {
   printTotals(directory, entries);
 }
 
+/// Whether no file is damaged; names those that are.
 bool verifyCache(const std::string& named) {
   const std::string directory = directoryOf(named);
   const std::vector<CacheEntry> entries = entriesOf(directory);
@@ -112,6 +112,29 @@ void clearCache(const std::string& named) {
   const std::string directory = directoryOf(named);
   const bool exists = std::filesystem::exists(std::filesystem::symlink_status(directory));
   std::cout << fmt::format("removed {} files from {}\n", exists ? jit::cache_clear(directory) : 0, directory);
+}
+
+}  // namespace
+
+Command addCache(CLI::App& app) {
+  struct Options {
+    std::string directory;
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* cache = app.add_subcommand("cache", "Look at the disk cache of compiled code (SHUNT_JIT_CACHE)");
+  cache->require_subcommand(1);
+  cache->add_option("-d,--directory", options->directory, "Where it is, if not where the environment says");
+  CLI::App* list = cache->add_subcommand("list", "List what is in it");
+  list->add_flag("--json", options->json, "Print it as JSON");
+  CLI::App* verify = cache->add_subcommand("verify", "Read all of it; fails if a file is damaged");
+  CLI::App* clear = cache->add_subcommand("clear", "Remove all of it");
+  for (CLI::App* command : {list, verify, clear}) command->fallthrough();  // --directory may stand behind them
+  return {cache, [options, list, verify] {
+            if (*verify) return verifyCache(options->directory) ? 0 : 1;
+            *list ? listCache(options->directory, options->json) : clearCache(options->directory);
+            return 0;
+          }};
 }
 
 }  // namespace shunt::cli

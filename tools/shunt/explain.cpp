@@ -1,24 +1,23 @@
-#include "tools/shunt/argument.h"
-#include "tools/shunt/commands.h"
-
+// shunt explain: what one call does, or what happened to the pairs of a program's report.
 #include <shunt/jit/explain.h>
-#include <shunt/shunt.h>
 
 #include <iostream>
-#include <optional>
+#include <memory>
+
+#include "tools/shunt/call.h"
+#include "tools/shunt/command.h"
 
 namespace shunt::cli {
 namespace {
 
-ScalarType autocastDtype(const std::string& name) {
-  if (name == dtypeName(kBFloat16)) return kBFloat16;
-  if (name == dtypeName(kHalf)) return kHalf;
-  throw Error("--autocast takes bfloat16 or float16, not '" + name + "'");
-}
+struct Options : CallOptions {
+  std::string report;
+  bool json = false;
+};
 
-void explainReport(const ExplainOptions& options) {
+void explainReport(const Options& options) {
   jit::Stats all = readReport(options.report), of = all;
-  const std::string name = options.op.find("::") == std::string::npos ? "aten::" + options.op : options.op;
+  const std::string name = withNamespace(options.op);
   std::erase_if(of.pairs, [&](const jit::PairStats& p) { return p.op != name && !p.op.starts_with(name + "."); });
   std::erase_if(of.invalidations, [&](const jit::InvalidationRecord& r) { return !r.what.starts_with(name); });
   SHUNT_CHECK(!of.pairs.empty(), "the program observed no pair of ", name, "; ", all.pairs.size(),
@@ -36,29 +35,27 @@ void explainReport(const ExplainOptions& options) {
   }
 }
 
+void explainCall(const Options& options) {
+  CallArguments arguments = parseArguments(options.arguments);
+  const OperatorHandle op = pickOperator(options.op, arguments);
+  const CallModes modes(options);
+  const jit::Explanation e = jit::explain(op, std::move(arguments.positional), arguments.named);
+  std::cout << (options.json ? e.json() : e.text());
+}
+
 }  // namespace
 
-void printExplanation(const ExplainOptions& options) {
-  if (!options.report.empty()) return explainReport(options);
-  const OperatorHandle op = findOperator(options.op);
-  Stack positional;
-  std::map<std::string, IValue> named;
-  for (const std::string& text : options.arguments) {
-    auto [name, value] = parseNamed(text);
-    SHUNT_CHECK(name.empty() || !named.contains(name), "argument '", name, "' is given twice");
-    SHUNT_CHECK(!name.empty() || named.empty(), "argument '", text, "': arguments without a name come first");
-    if (name.empty())
-      positional.push_back(std::move(value));
-    else
-      named.emplace(name, std::move(value));
-  }
-  const AutoGradMode grad(!options.no_grad);
-  std::optional<InferenceMode> inference;
-  if (options.inference) inference.emplace();
-  std::optional<AutocastGuard> autocast;
-  if (options.autocast) autocast.emplace(kCPU, autocastDtype(*options.autocast));
-  const jit::Explanation e = jit::explain(op, std::move(positional), named);
-  std::cout << (options.json ? e.json() : e.text());
+Command addExplain(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* explain = app.add_subcommand("explain", "Show what a call does, and why it is compiled or is not");
+  addCallOptions(*explain, *options);
+  explain->add_option("-r,--report", options->report,
+                      "Explain the pairs of a program that runs or ran, by its report, instead");
+  explain->add_flag("--json", options->json, "Print it as JSON");
+  return {explain, [options] {
+            options->report.empty() ? explainCall(*options) : explainReport(*options);
+            return 0;
+          }};
 }
 
 }  // namespace shunt::cli

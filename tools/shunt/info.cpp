@@ -1,6 +1,6 @@
 // shunt info: the build, the machine, the libraries, the disk cache, and the environment variables in force; and the
 // page docs/environment.md.
-#include "tools/shunt/commands.h"
+#include "tools/shunt/command.h"
 
 #include <shunt/core/environment.h>
 #include <shunt/core/system_info.h>
@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <iostream>
+#include <memory>
 
 namespace shunt::cli {
 namespace {
@@ -74,11 +75,24 @@ std::string page() {
 
 }  // namespace
 
-void printInfo(const InfoOptions& options) {
-  if (options.environment)
-    std::cout << page();
-  else
-    std::cout << (options.json ? system_info().json() : system_info().text());
+Command addInfo(CLI::App& app) {
+  struct Options {
+    bool json = false;
+    bool environment = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* info =
+      app.add_subcommand("info", "Show version, build, CPU, libraries, compiler, disk cache and variables");
+  CLI::Option* as_json = info->add_flag("--json", options->json, "Print it as JSON");
+  info->add_flag("--environment", options->environment, "Print the page docs/environment.md instead")
+      ->excludes(as_json);
+  return {info, [options] {
+            if (options->environment)
+              std::cout << page();
+            else
+              std::cout << (options->json ? system_info().json() : system_info().text());
+            return 0;
+          }};
 }
 
 }  // namespace shunt::cli

@@ -34,6 +34,7 @@ enum class Variable : uint8_t {
   kJitGdb,
   kStats,
   kTrace,
+  kProfile,
   kLog,
   kIsa,
   kNumThreads,
@@ -114,6 +115,11 @@ inline constexpr Row kTable[] = {
   {.variable = Variable::kTrace, .name = "SHUNT_TRACE", .is_flag = true, .words = "json", .fallback = "off",
    .reader = kLibrary,
    .description = "Prints every dispatch step to stderr: `on` as indented text, `json` as one JSON object per line."},
+  {.variable = Variable::kProfile, .name = "SHUNT_PROFILE", .is_flag = true, .path = Path::kFile, .fallback = "off",
+   .reader = kLibrary,
+   .description = "Times every call of an operator, interpreted. `on` prints a table of operators to stderr when the "
+                  "program ends; a file's name also writes a trace of the calls there, for Perfetto, with `%p` "
+                  "replaced by the process's number."},
   {.variable = Variable::kLog, .name = "SHUNT_LOG", .words = "error warning info debug", .fallback = "warning",
    .reader = kLibrary,
    .description = "The least important level of messages that the default log sink prints."},

@@ -19,7 +19,9 @@ SHUNT_API size_t spellingDistance(std::string_view a, std::string_view b);
 SHUNT_API std::vector<std::string> nearNames(std::string_view name, const std::vector<std::string>& known,
                                              size_t most = 3);
 
-/// "; did you mean 'a' or 'b'?", or nothing where no known name is near: the end of a message.
+/// "; did you mean 'a' or 'b'?", or nothing where there are no names: the end of a message.
+SHUNT_API std::string didYouMean(const std::vector<std::string>& near);
+/// The same for those of the known names that are near.
 SHUNT_API std::string didYouMean(std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace shunt::detail

@@ -26,7 +26,8 @@ else:
         if name in _NAMES:
             value = globals()[name] = getattr(importlib.import_module(f"shunt.autograd.{_NAMES[name]}"), name)
             return value
-        raise AttributeError(f"module 'shunt.autograd' has no attribute '{name}'")
+        from shunt._near_names import no_attribute
+        raise no_attribute("module 'shunt.autograd'", name, [*globals(), *_MODULES, *_NAMES])
 
 
 def __dir__():

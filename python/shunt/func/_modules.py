@@ -39,8 +39,10 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
     try:
         for name, value in given.items():
             if name not in places:
+                from shunt._near_names import did_you_mean
                 raise AttributeError(
                     f"functional_call: expected names of tensors of {type(module).__name__}, got {name!r}"
+                    f"{did_you_mean(name, places)}"
                 )
             holder, key = places[name]
             saved.append((holder, key, holder[key]))

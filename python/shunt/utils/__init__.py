@@ -2,10 +2,13 @@
 
 from shunt.utils import _pytree as _pytree
 
+# What programs take as torch.utils.data without an import of its own.
+_MODULES = ("benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "weak")
+
 
 def __getattr__(name):
-    # What programs take as torch.utils.data without an import of its own.
-    if name in ("benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "weak"):
+    if name in _MODULES:
         import importlib
         return importlib.import_module(f"shunt.utils.{name}")
-    raise AttributeError(f"module 'shunt.utils' has no attribute '{name}'")
+    from shunt._near_names import no_attribute
+    raise no_attribute("module 'shunt.utils'", name, [*globals(), *_MODULES])

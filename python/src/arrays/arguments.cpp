@@ -11,7 +11,10 @@ namespace {
 
 [[noreturn]] SHUNT_COLD void raiseArgument(const char* function, const char* name, const char* wanted, PyObject* got) {
   raise(PyExc_TypeError, std::string(function) + "(): argument '" + name + "' must be " + wanted + ", not " +
-                             typeNameOf(got) + (std::string_view(name) == "dtype" ? dtypeMeantBy(got) : ""));
+                             typeNameOf(got) +
+                             (std::string_view(name) == "dtype"    ? dtypeMeantBy(got)
+                              : std::string_view(name) == "layout" ? layoutMeantBy(got)
+                                                                   : ""));
 }
 
 [[noreturn]] SHUNT_COLD void raiseCount(const Parameters& p, Py_ssize_t given) {

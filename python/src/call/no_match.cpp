@@ -46,7 +46,12 @@ std::string expected(const Parameter& p) {
   return p.optional ? type + " or None" : type;
 }
 
-std::string meant(const Parameter& p, PyObject* value) { return p.kind == Kind::kDType ? dtypeMeantBy(value) : ""; }
+std::string meant(const Parameter& p, PyObject* value) {
+  return p.kind == Kind::kDType          ? dtypeMeantBy(value)
+         : p.kind == Kind::kLayout       ? layoutMeantBy(value)
+         : p.kind == Kind::kMemoryFormat ? memoryFormatMeantBy(value)
+                                         : "";
+}
 
 /// What keeps the call from this signature, as a sentence.
 std::string whyNot(const std::string& name, const Signature& s, const Call& call) {

@@ -3,6 +3,7 @@
 #include "python/src/base/errors.h"
 #include "python/src/types/tensor.h"
 
+#include <shunt/core/by_name.h>
 #include <shunt/core/dispatcher.h>
 #include <shunt/core/tls.h>
 
@@ -305,11 +306,7 @@ DispatchKey keyFrom(PyObject* o) {
     return static_cast<DispatchKey>(value);
   }
   if (!PyUnicode_Check(o)) raise(PyExc_TypeError, "expected a dispatch key or its name, got " + typeNameOf(o));
-  const std::string name = utf8(o);
-  if (const auto key = parseDispatchKey(name)) return *key;
-  raise(PyExc_RuntimeError, "could not parse dispatch key: '" + name +
-                                "'; expected a name such as 'CPU', 'CUDA', 'Meta', 'Autograd', 'AutogradCPU', "
-                                "'CompositeImplicitAutograd' or 'CompositeExplicitAutograd'");
+  return dispatchKeyNamed(utf8(o));
 }
 
 DispatchKeySet keySetFrom(PyObject* o) {

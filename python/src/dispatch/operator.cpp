@@ -7,7 +7,10 @@
 #include "python/src/dispatch/operator_call.h"
 #include "python/src/dispatch/torch_function.h"
 
+#include <shunt/core/near_names.h>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <structmember.h>
 #include <algorithm>
@@ -332,11 +335,11 @@ PyObject* packetAttribute(PyObject* self, PyObject* name) {
         checkStatus(PyObject_GenericSetAttr(self, name, object));
         return Py_NewRef(object);
       }
-    std::string known;
-    for (OpOverloadObject* o : overloadsOf(*asPacket(self)))
-      known += (known.empty() ? "" : ", ") + std::string(overloadNameOf(*o->op));
-    raise(PyExc_AttributeError, fmt::format("The underlying op of '{}' has no overload name '{}'; it has {}",
-                                            dotted(*asPacket(self)->name), wanted, known));
+    std::vector<std::string> known;
+    for (OpOverloadObject* o : overloadsOf(*asPacket(self))) known.emplace_back(overloadNameOf(*o->op));
+    raise(PyExc_AttributeError,
+          fmt::format("The underlying op of '{}' has no overload name '{}', only {}{}", dotted(*asPacket(self)->name),
+                      wanted, fmt::join(known, ", "), shunt::detail::didYouMean(wanted, known)));
   });
 }
 

@@ -7,6 +7,7 @@
 #include "python/src/dispatch/torch_function.h"
 
 #include <shunt/core/call_stack.h>
+#include <shunt/core/near_names.h>
 
 #include <fmt/format.h>
 
@@ -65,6 +66,14 @@ void pushMatched(const PreparedSchema& schema, const Slots& slots, Stack& stack)
   }
 }
 
+/// "; did you mean 'other'?", or the end of the sentence.
+std::string nearArguments(const PreparedSchema& schema, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Parameter& p : schema.signature.parameters) names.push_back(utf8(p.name));
+  const std::string near = shunt::detail::didYouMean(name, names);
+  return near.empty() ? "." : near;
+}
+
 }  // namespace
 
 std::string whyNoMatch(const PreparedSchema& schema, const Call& call) {
@@ -85,8 +94,8 @@ std::string whyNoMatch(const PreparedSchema& schema, const Call& call) {
     size_t place = 0;
     while (place < s.parameters.size() && PyUnicode_Compare(s.parameters[place].name, name) != 0) ++place;
     if (place == s.parameters.size())
-      return fmt::format("Unknown keyword argument '{}' for operator '{}'. Schema: {}", utf8(name), schema.name,
-                         schema.schema.str());
+      return fmt::format("Unknown keyword argument '{}' for operator '{}'{} Schema: {}", utf8(name), schema.name,
+                         nearArguments(schema, utf8(name)), schema.schema.str());
     if (values[place] != nullptr)
       return fmt::format("{}() got multiple values for argument '{}'. {}", schema.name, utf8(name), declaration);
     values[place] = call.args[call.num_args + k];

@@ -2,6 +2,9 @@
 
 #include "python/src/base/errors.h"
 
+#include <shunt/core/near_names.h>
+
+#include <algorithm>
 #include <array>
 
 namespace shunt::python {
@@ -65,8 +68,22 @@ PyTypeObject MemoryFormatType = constantType(
     "shunt.memory_format", "In which order the dimensions of a dense tensor lie in memory.", constant_properties);
 
 std::array<PyObject*, kNumScalarTypes> dtype_objects{};
-std::array<PyObject*, 4> layout_objects{};
-std::array<PyObject*, 4> memory_format_objects{};
+constexpr const char* kLayoutNames[] = {"strided", "sparse_coo", "sparse_csr", "_mkldnn"};
+constexpr const char* kFormatNames[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
+std::array<PyObject*, std::size(kLayoutNames)> layout_objects{};
+std::array<PyObject*, std::size(kFormatNames)> memory_format_objects{};
+
+std::string constantMeantBy(PyObject* given, const std::vector<std::string>& known) {
+  if (!PyUnicode_Check(given)) return "";
+  std::string name = utf8(given);
+  for (const std::string_view prefix : {"shunt.", "torch."})
+    if (name.starts_with(prefix)) name.erase(0, prefix.size());
+  const bool exact = std::find(known.begin(), known.end(), name) != known.end();
+  std::string text;
+  for (const std::string& meant : exact ? std::vector{name} : shunt::detail::nearNames(name, known))
+    text += (text.empty() ? "; did you mean shunt." : " or shunt.") + meant;
+  return text.empty() ? text : text + "?";
+}
 
 PyObject* addConstant(PyObject* module, PyTypeObject& type, const char* name, int64_t value) {
   PyObject* o = check(type.tp_alloc(&type, 0));
@@ -112,12 +129,10 @@ void addConstants(PyObject* module) {
     checkStatus(PyModule_AddType(module, type));
   }
   addDTypes(module);
-  constexpr const char* kLayouts[] = {"strided", "sparse_coo", "sparse_csr", "_mkldnn"};
   for (size_t i = 0; i < layout_objects.size(); ++i)
-    layout_objects[i] = addConstant(module, LayoutType, kLayouts[i], static_cast<int64_t>(i));
-  constexpr const char* kFormats[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
-  for (size_t i = 0; i < std::size(kFormats); ++i)
-    memory_format_objects[i] = addConstant(module, MemoryFormatType, kFormats[i], static_cast<int64_t>(i));
+    layout_objects[i] = addConstant(module, LayoutType, kLayoutNames[i], static_cast<int64_t>(i));
+  for (size_t i = 0; i < memory_format_objects.size(); ++i)
+    memory_format_objects[i] = addConstant(module, MemoryFormatType, kFormatNames[i], static_cast<int64_t>(i));
 }
 
 bool isDType(PyObject* o) {
@@ -128,10 +143,14 @@ bool isLayout(PyObject* o) { return Py_TYPE(o) == &LayoutType; }
 bool isMemoryFormat(PyObject* o) { return Py_TYPE(o) == &MemoryFormatType; }
 
 std::string dtypeMeantBy(PyObject* given) {
-  if (!PyUnicode_Check(given)) return "";
-  for (const ScalarType type : {kBool, kByte, kChar, kShort, kInt, kLong, kHalf, kBFloat16, kFloat, kDouble})
-    if (utf8(given) == dtypeName(type)) return "; did you mean shunt." + utf8(given) + "?";
-  return "";
+  return constantMeantBy(given, {"bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
+                                 "float64", "half", "float", "double", "short", "int", "long"});
+}
+std::string layoutMeantBy(PyObject* given) {
+  return constantMeantBy(given, {std::begin(kLayoutNames), std::end(kLayoutNames)});
+}
+std::string memoryFormatMeantBy(PyObject* given) {
+  return constantMeantBy(given, {std::begin(kFormatNames), std::end(kFormatNames)});
 }
 
 int64_t constantValue(PyObject* o) {

@@ -20,8 +20,11 @@ bool isMemoryFormat(PyObject* o);
 int64_t constantValue(PyObject* o);
 inline ScalarType dtypeOf(PyObject* o) { return static_cast<ScalarType>(constantValue(o)); }
 
-/// The end of a message about an argument that is a dtype's name, "; did you mean shunt.float32?"; empty for others.
+// The end of a message about an argument that is the name of a constant, or nearly so: "; did you mean shunt.float32?";
+// empty for others.
 std::string dtypeMeantBy(PyObject* given);
+std::string layoutMeantBy(PyObject* given);
+std::string memoryFormatMeantBy(PyObject* given);
 
 // Borrowed.
 PyObject* dtypeObject(ScalarType type);

@@ -79,8 +79,8 @@ PyObject* isContiguous(PyObject* self, PyObject* arguments, PyObject* keywords) 
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|$O", const_cast<char**>(names), &format)) return nullptr;
     if (format == nullptr) return wrapBool(tensorOf(self).is_contiguous());
     if (!isMemoryFormat(format))
-      raise(PyExc_TypeError,
-            "is_contiguous(): argument 'memory_format' must be shunt.memory_format, not " + typeNameOf(format));
+      raise(PyExc_TypeError, "is_contiguous(): argument 'memory_format' must be shunt.memory_format, not " +
+                                 typeNameOf(format) + memoryFormatMeantBy(format));
     return wrapBool(tensorOf(self).is_contiguous(static_cast<MemoryFormat>(constantValue(format))));
   });
 }

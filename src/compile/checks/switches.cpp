@@ -1,5 +1,7 @@
 #include "src/compile/checks/switches.h"
 
+#include "src/dispatch/profile.h"
+
 #include <shunt/compile/compile.h>
 #include <shunt/core/environment.h>
 
@@ -22,9 +24,12 @@ CompileCheck default_compile_check() {
 namespace compiled {
 
 bool isSwitchedOn() {
-  static const bool on = detail::environment::flag<detail::environment::Variable::kCompile>();
+  static const bool on =
+      detail::environment::flag<detail::environment::Variable::kCompile>() && !profile::isOn();
   return on;
 }
+
+const char* whySwitchedOff() { return profile::isOn() ? "calls are profiled (SHUNT_PROFILE)" : "SHUNT_COMPILE=0"; }
 
 }  // namespace compiled
 }  // namespace shunt

@@ -3,7 +3,9 @@
 
 namespace shunt::compiled {
 
-/// SHUNT_COMPILE. Read once.
+/// SHUNT_COMPILE, where no profile is made. Read once.
 bool isSwitchedOn();
+/// Where it isn't.
+const char* whySwitchedOff();
 
 }  // namespace shunt::compiled

@@ -7,6 +7,7 @@
 #include "src/transforms/fake/fake_impl.h"
 
 #include <shunt/core/dispatcher.h>
+#include <shunt/core/near_names.h>
 #include <shunt/core/stack_tensors.h>
 #include <shunt/core/tls.h>
 
@@ -120,6 +121,12 @@ Graph::Modes hostModes() {
   return modes;
 }
 
+std::string nearArguments(const std::vector<Argument>& wanted, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Argument& a : wanted) names.push_back(a.name);
+  return detail::didYouMean(name, names);
+}
+
 Graph::Node nodeOf(std::string_view name, std::vector<Graph::Argument> arguments, NamedArguments named) {
   Graph::Node node(operatorOf(name));
   node.modes = hostModes();
@@ -132,7 +139,8 @@ Graph::Node nodeOf(std::string_view name, std::vector<Graph::Argument> arguments
   node.arguments.resize(wanted.size());
   for (auto& [key, value] : named) {
     const auto found = std::ranges::find(wanted, key, &Argument::name);
-    SHUNT_CHECK(found != wanted.end(), "HostPlanBuilder::call: ", node.name(), " has no argument '", key, "'");
+    SHUNT_CHECK(found != wanted.end(), "HostPlanBuilder::call: ", node.name(), " has no argument '", key, "'",
+                nearArguments(wanted, key));
     const auto i = static_cast<size_t>(found - wanted.begin());
     SHUNT_CHECK(!is_given[i], "HostPlanBuilder::call: ", node.name(), ": argument '", key, "' is given twice");
     is_given[i] = true;

@@ -14,6 +14,11 @@ def _indented(text, width=2):
     return "\n".join([first, *(" " * width + line for line in rest)])
 
 
+def _no_attribute(module, name, known):
+    from shunt._near_names import did_you_mean
+    return AttributeError(f"{type(module).__name__} has no attribute `{name}`{did_you_mean(name, known)}")
+
+
 class Module(StateMixin):
     """Base of all networks: attributes that are Parameters, Modules or registered buffers belong to it.
 
@@ -166,7 +171,7 @@ class Module(StateMixin):
         module = self
         for part in target.split(".") if target else ():
             if not hasattr(module, part):
-                raise AttributeError(f"{type(module).__name__} has no attribute `{part}`")
+                raise _no_attribute(module, part, module._modules)
             module = getattr(module, part)
             if not isinstance(module, Module):
                 raise AttributeError(
@@ -193,11 +198,9 @@ class Module(StateMixin):
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if name not in getattr(module, table):
-            raise AttributeError(
-                f"`{name}` is not an nn.{kind}"
-                if hasattr(module, name)
-                else f"{type(module).__name__} has no attribute `{name}`"
-            )
+            if hasattr(module, name):
+                raise AttributeError(f"`{name}` is not an nn.{kind}")
+            raise _no_attribute(module, name, getattr(module, table))
         return getattr(module, table)[name]
 
     def get_parameter(self, target):

@@ -34,7 +34,8 @@ def __getattr__(name):
         return importlib.import_module(f"shunt.nn.utils.{name}")
     if name in _OF_WEIGHTS:
         return getattr(importlib.import_module("shunt.nn.utils._weights"), name)
-    raise AttributeError(f"module 'shunt.nn.utils' has no attribute '{name}'")
+    from shunt._near_names import no_attribute
+    raise no_attribute("module 'shunt.nn.utils'", name, [*globals(), *_MODULES, *_OF_WEIGHTS])
 
 
 def __dir__():

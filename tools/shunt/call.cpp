@@ -1,0 +1,75 @@
+#include "tools/shunt/call.h"
+
+#include <shunt/core/complete_arguments.h>
+
+#include <algorithm>
+
+#include "tools/shunt/argument.h"
+#include "tools/shunt/command.h"
+
+namespace shunt::cli {
+namespace {
+
+ScalarType autocastDtype(const std::string& name) {
+  if (name == dtypeName(kBFloat16)) return kBFloat16;
+  if (name == dtypeName(kHalf)) return kHalf;
+  throw Error("--autocast takes bfloat16 or float16, not '" + name + "'");
+}
+
+bool writesOut(const OperatorHandle& op) {
+  return std::ranges::any_of(op.schema().arguments(), [](const Argument& a) { return a.kwarg_only && a.is_write(); });
+}
+
+}  // namespace
+
+void addCallOptions(CLI::App& command, CallOptions& options) {
+  command.add_option("op", options.op, "add.Tensor, aten::add.Tensor; add: the overload that takes the arguments")
+      ->required();
+  command
+      .add_option("-a,--arg", options.arguments,
+                  "float32[2,3], float32[4,4]:grad,strided, 2.5, alpha=2, [1,2]; in the schema's order")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  command.add_option("--autocast", options.autocast, "In autocast to this dtype: bfloat16 or float16");
+  command.add_flag("--no-grad", options.no_grad, "With grad mode off");
+  command.add_flag("--inference", options.inference, "In inference mode");
+}
+
+CallArguments parseArguments(const std::vector<std::string>& texts) {
+  CallArguments out;
+  for (const std::string& text : texts) {
+    auto [name, value] = parseNamed(text);
+    SHUNT_CHECK(name.empty() || !out.named.contains(name), "argument '", name, "' is given twice");
+    SHUNT_CHECK(!name.empty() || out.named.empty(), "argument '", text, "': arguments without a name come first");
+    if (name.empty())
+      out.positional.push_back(std::move(value));
+    else
+      out.named.emplace(name, std::move(value));
+  }
+  return out;
+}
+
+OperatorHandle pickOperator(const std::string& name, const CallArguments& arguments) {
+  const std::vector<OperatorHandle> overloads = findOperators(name);
+  if (overloads.size() == 1) return overloads[0];
+  std::string problems;
+  for (const bool with_out : {false, true})
+    for (const OperatorHandle& op : overloads) {
+      if (writesOut(op) != with_out) continue;
+      try {
+        completeArguments(op, arguments.positional, arguments.named, "call");
+        return op;
+      } catch (const Error& e) {
+        problems += detail::str("\n  ", op.schema(), "\n    ", e.what());
+      }
+    }
+  throw Error(detail::str("no overload of ", withNamespace(name), " takes these arguments:", problems));
+}
+
+CallModes::CallModes(const CallOptions& options) : grad_(!options.no_grad) {
+  if (options.inference) inference_.emplace();
+  if (options.autocast) autocast_.emplace(kCPU, autocastDtype(*options.autocast));
+}
+
+}  // namespace shunt::cli

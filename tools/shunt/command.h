@@ -1,0 +1,44 @@
+// What bin/shunt's subcommands have in common. Each has a file of its own, which adds it to the command line; it prints
+// to stdout and throws shunt::Error on what it can't do.
+#pragma once
+
+#include <shunt/core/dispatcher.h>
+#include <shunt/jit/jit.h>
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace shunt::cli {
+
+/// A subcommand that was added, and what runs it when it was named; it returns the exit status.
+struct Command {
+  CLI::App* app;
+  std::function<int()> run;
+};
+
+Command addOps(CLI::App& app);
+Command addDump(CLI::App& app);
+Command addExplain(CLI::App& app);
+Command addBench(CLI::App& app);
+Command addRun(CLI::App& app);
+Command addProfile(CLI::App& app);
+Command addStats(CLI::App& app);
+Command addGraph(CLI::App& app);
+Command addCache(CLI::App& app);
+Command addInfo(CLI::App& app);
+
+/// Reports a command line that can't be parsed, with the commands or options that are near; returns the exit status.
+int reportMistake(const CLI::App& app, const CLI::ParseError& error);
+
+/// The operators that a name means, by overload: one where there is just that operator, all of a name without overload
+/// otherwise. The namespace may be left out if it is aten.
+std::vector<OperatorHandle> findOperators(const std::string& text);
+/// "aten::add" of "add".
+std::string withNamespace(const std::string& text);
+
+jit::Stats readReport(const std::string& file);
+
+}  // namespace shunt::cli

@@ -1,0 +1,56 @@
+// shunt run: a program with chosen settings of Shunt's.
+#include <filesystem>
+#include <memory>
+
+#include "tools/shunt/command.h"
+#include "tools/shunt/launch.h"
+
+namespace shunt::cli {
+namespace {
+
+struct Options {
+  CommonSettings common;
+  bool no_jit = false, no_compile = false, trace = false, trace_json = false, stats = false;
+  std::string report, cache, isa;
+};
+
+int runProgram(const CLI::App& command, const Options& options) {
+  Launch launch = launchOf(command, options.common);
+  const auto set = [&](bool on, const char* name, const std::string& value) {
+    if (on) launch.variables[name] = value;
+  };
+  set(options.no_jit, "SHUNT_JIT", "0");
+  set(options.no_compile, "SHUNT_COMPILE", "0");
+  set(options.trace, "SHUNT_TRACE", "1");
+  set(options.trace_json, "SHUNT_TRACE", "json");
+  set(options.stats, "SHUNT_STATS", "1");
+  // The program may change its directory before it writes there.
+  set(!options.report.empty(), "SHUNT_STATS", std::filesystem::absolute(options.report).string());
+  set(!options.cache.empty(), "SHUNT_JIT_CACHE", options.cache);
+  set(!options.isa.empty(), "SHUNT_ISA", options.isa);
+  return become(launch);
+}
+
+}  // namespace
+
+Command addRun(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* run = app.add_subcommand("run", "Run a program with these settings in its environment");
+  run->footer("The program and its arguments stand behind the options: shunt run --no-jit --stats ./program --size 3");
+  run->prefix_command();
+  run->add_flag("--no-jit", options->no_jit, "SHUNT_JIT=0: interpret every call");
+  run->add_flag("--no-compile", options->no_compile, "SHUNT_COMPILE=0: compile(f) returns functions that run f");
+  CLI::Option* trace = run->add_flag("--trace", options->trace, "SHUNT_TRACE=1: print every dispatch step on stderr");
+  run->add_flag("--trace-json", options->trace_json, "SHUNT_TRACE=json: print the steps as JSON, one a line")
+      ->excludes(trace);
+  CLI::Option* stats =
+      run->add_flag("--stats", options->stats, "SHUNT_STATS=1: print the table of hot pairs on stderr at the end");
+  run->add_option("-r,--report", options->report, "SHUNT_STATS=FILE: leave it there as JSON, for shunt stats")
+      ->excludes(stats);
+  run->add_option("--cache", options->cache, "SHUNT_JIT_CACHE: the folder of the disk cache, on or off");
+  run->add_option("--isa", options->isa, "SHUNT_ISA: use loops for lesser CPUs: baseline, v3, v4");
+  addCommonSettings(*run, options->common);
+  return {run, [options, run] { return runProgram(*run, *options); }};
+}
+
+}  // namespace shunt::cli
