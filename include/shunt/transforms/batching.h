@@ -37,6 +37,9 @@ struct Batched {
   SHUNT_API Tensor in_front() const;
   /// The same, but a value without batch is repeated for `size` samples, without a copy.
   SHUNT_API Tensor in_front(int64_t size) const;
+  /// For operators that broadcast: the batch in front, and dimensions of size 1 after it, so that a sample shows `dims`
+  /// of them. `value` itself where it has no batch.
+  SHUNT_API Tensor aligned(int64_t dims) const;
 };
 
 /// What the innermost vmap says of a call.

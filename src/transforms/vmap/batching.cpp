@@ -29,6 +29,13 @@ Tensor Batched::in_front(int64_t size) const {
   return ops::expand::call(ops::unsqueeze::call(value, 0), sizes, false);
 }
 
+Tensor Batched::aligned(int64_t dims) const {
+  if (!dim) return value;
+  Tensor t = in_front();
+  for (int64_t d = sample_dim(); d < dims; ++d) t = ops::unsqueeze::call(t, 1);
+  return t;
+}
+
 BatchingRuleCall::BatchingRuleCall(const OperatorHandle& op, BatchInfo info, Stack arguments, std::vector<Dims> in_dims)
     : op_(op), info_(info), arguments_(std::move(arguments)), in_dims_(std::move(in_dims)) {}
 
