@@ -6,7 +6,7 @@ import re
 import pytest
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
-PAGES = ["python.md", "python_dispatch.md"]
+PAGES = ["batching_rules.md", "python.md", "python_dispatch.md"]
 
 
 def blocks_of(page):
