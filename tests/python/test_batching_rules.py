@@ -264,6 +264,15 @@ def test_registrations_that_are_refused(lib, ns):
         register_vmap(f"{ns}::known", 3, lib=lib)
 
 
+def test_messages_name_the_function_of_python(lib, ns):
+    lib.define("view(Tensor(a) x) -> Tensor(a)")
+    lib.impl("view", lambda x: x[:1], "CPU")
+    with pytest.raises(RuntimeError, match=r"returns views \(shunt.library.register_vmap\)"):
+        vmap(getattr(shunt.ops, ns).view)(batch(2, 3))
+    register_vmap(f"{ns}::view", lambda info, in_dims, x: (x.movedim(in_dims[0], 0)[:, :1], 0), lib=lib)
+    assert vmap(getattr(shunt.ops, ns).view)(batch(2, 3)).shape == (2, 1)
+
+
 def test_what_a_rule_raises_comes_out(lib, ns):
     lib.define("f(Tensor x) -> Tensor")
 
