@@ -1,8 +1,9 @@
 // vmap and grad: gradients for each sample, many small models at once, Jacobian and Hessian,
-// pendulums.
+// pendulums, a custom operator with a batching rule.
 //
-//   transforms [per_sample | ensemble | jacobian | pendulums]
+//   transforms [per_sample | ensemble | jacobian | pendulums | batching_rule]
 #include "examples/parts.h"
+#include "examples/transforms/batching_rule.h"
 
 #include <shunt/shunt.h>
 #include <shunt/transforms/grad_transforms.h>
@@ -131,7 +132,10 @@ void pendulums() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return examples::runParts(
-      argc, argv, "transforms",
-      {{"per_sample", perSample}, {"ensemble", ensemble}, {"jacobian", jacobian}, {"pendulums", pendulums}});
+  return examples::runParts(argc, argv, "transforms",
+                            {{"per_sample", perSample},
+                             {"ensemble", ensemble},
+                             {"jacobian", jacobian},
+                             {"pendulums", pendulums},
+                             {"batching_rule", batchingRule}});
 }

@@ -128,8 +128,9 @@ class CustomOpDef:
                        "Autocast" + _C._dispatch_key_for_device(device_type), with_keyset=True)
 
     def register_vmap(self, func=None, /):
+        """Registers a batching rule; see library.register_vmap()."""
         from shunt.library import register_vmap
-        register_vmap(self, func)
+        return register_vmap(self, func)
 
     def register_torch_dispatch(self, torch_dispatch_class, fn=None, /):
         from shunt.library import register_torch_dispatch

@@ -155,6 +155,13 @@ class Library:
     def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=False):
         return self.impl(op_name, fn, "Meta", allow_override=allow_override)
 
+    def _register_vmap(self, qualname, fn):
+        self._check_alive()
+        if not callable(fn):
+            raise TypeError(f"register_vmap(): expected a callable, got {type(fn).__name__}")
+        _C._library_register_vmap(self._handle, qualname.removesuffix(".default"), fn, *_place(1))
+        return fn
+
     def _destroy(self):
         """Takes all registrations back."""
         self._finalizer()
@@ -333,9 +340,36 @@ def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None)
 
 
 def register_vmap(op, func=None, /, *, lib=None):
-    """Not available: operators of programs are mapped by a loop over the batch."""
-    raise NotImplementedError("register_vmap: vmap maps operators of programs by a loop over the batch, which needs no "
-                              "rule")
+    """Registers a batching rule, by which shunt.func.vmap runs an operator once for a whole batch, as a function or
+    decorator. Without one vmap calls the operator once for each sample.
+
+        @shunt.library.register_vmap("mylib::scale")
+        def _(info, in_dims, x, by):
+            return shunt.ops.mylib.scale(x, by), in_dims[0]
+
+    Args:
+        op: the name of an operator, an OpOverload or a CustomOpDef.
+        func: func(info, in_dims, *args, **kwargs) -> (result, out_dims), called where a tensor is batched. It gets whole
+            batches, and runs outside of the vmap.
+
+            - info: `info.batch_size`, and `info.randomness`: "error", "same" or "different".
+            - in_dims: for each positional argument the dimension that is the batch, None where there is none; for a
+              list a list of them. Arguments that have their defaults are left out, as in other kernels.
+            - out_dims: an int or None for each tensor of the result, structured as that, or one for all.
+        lib: the Library that holds the registration; until the program ends by default, or until the CustomOpDef is
+            replaced.
+    A RuntimeError where there is no such operator. What a rule returns is checked at each call.
+    """
+    name = _name_of(op)
+
+    def register(function):
+        library = lib or (op._lib if isinstance(op, CustomOpDef) else Library(_split(name)[0], "FRAGMENT"))
+        library._register_vmap(name, function)
+        if lib is None and not isinstance(op, CustomOpDef):
+            _kept.append(library)
+        return function
+
+    return register if func is None else register(func)
 
 
 def triton_op(*args, **kwargs):

@@ -20,6 +20,8 @@ void ambiguousAutogradOtherKernel(OperatorKernel*, const OperatorHandle& op, Dis
 /// itself.
 void nameRunningOperators(std::string& message);
 
+/// What keeps a function of that signature from serving the schema; empty where nothing does.
+std::string misfit(const FunctionSchema& schema, const CppSignature& signature);
 /// Throws unless `signature` can serve `schema`; the message shows both and both places.
 void checkSignatureAgainstSchema(const FunctionSchema& schema, const std::string& schema_place,
                                  const CppSignature& signature, const std::string& kernel_place);

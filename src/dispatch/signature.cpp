@@ -17,7 +17,8 @@ bool matches(const Type& schema, const Type& cpp) {
   return !cpp.fixed_size || cpp.fixed_size == schema.fixed_size;
 }
 
-// What keeps a function of that signature from serving the schema; empty when nothing does.
+}  // namespace
+
 std::string misfit(const FunctionSchema& schema, const CppSignature& signature) {
   const auto& args = schema.arguments();
   if (args.size() != signature.arguments.size())
@@ -41,8 +42,6 @@ std::string misfit(const FunctionSchema& schema, const CppSignature& signature) 
                          signature.returns[i], "' in C++");
   return "";
 }
-
-}  // namespace
 
 std::string CppSignature::str() const {
   int status = 0;

@@ -2,6 +2,7 @@
 // headers_test with the warnings of a strict project, and never run.
 #include <shunt/elementwise/library.h>
 #include <shunt/shunt.h>
+#include <shunt/transforms/batching.h>
 
 #include <torch/all.h>
 
@@ -54,6 +55,20 @@ SHUNT_LIBRARY_IMPL(header_uses, CPU, m) {
   m.elementwise<Scaled>("scaled");
   m.elementwise<Root>("root");
   m.impl("many", &many);
+}
+
+std::tuple<shunt::Batched, std::vector<shunt::Batched>> manyRule(const shunt::BatchInfo& info, const shunt::Batched& t,
+                                                                 std::optional<double> p, shunt::IntArrayRef sizes,
+                                                                 std::string_view text,
+                                                                 const std::vector<shunt::Batched>& list, bool flag,
+                                                                 std::optional<int64_t> n, const shunt::Scalar& s) {
+  const bool all = flag && p && n && text.empty() && sizes.empty();
+  return {{all ? t.in_front(info.size).add(s) : t.aligned(t.sample_dim()), 0}, list};
+}
+
+SHUNT_LIBRARY_IMPL(header_uses, Batched, m) {
+  shunt::register_vmap(m, "header_uses::many", &manyRule);
+  shunt::register_vmap(m, "header_uses::root", [](shunt::BatchingRuleCall& call) { call.add_result(call.batched(0)); });
 }
 
 struct Twice : shunt::autograd::Function<Twice> {

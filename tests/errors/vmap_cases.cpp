@@ -133,7 +133,7 @@ std::vector<BadInput> insideVmap() {
          return t;
        })},
       {"vmap: a view operator without rule",
-       {"errs::returns_view", "returns a view", "writes to them would be lost", "key Batched"},
+       {"errs::returns_view", "returns a view", "writes to them would be lost", "shunt::register_vmap"},
        inVmap([](Bed&, const Tensor& t) {
          Stack stack = {t};
          Dispatcher::singleton().findSchemaOrThrow("errs::returns_view", "").callBoxed(&stack);

@@ -9,10 +9,12 @@
 // The functor's inputs are tensors, its scalars `Scalar`s that follow them. The kernels do what the dictionary's do:
 // broadcasting, type promotion, 16-bit types computed in float, output layout, out= and overlap rules; for CPU and
 // Meta. Loops are compiled with the flags of the program: for the bits of the dictionary's operators use
-// -ffp-contract=off. Derivatives are registered apart (key Autograd). Used as Library is.
+// -ffp-contract=off. Derivatives are registered apart (key Autograd). vmap calls such an operator once for the whole
+// batch, and so its Autograd kernel, whose formula has to be elementwise as well. Used as Library is.
 #pragma once
 
 #include <shunt/core/library.h>
+#include <shunt/elementwise/elementwise_kernel.h>
 #include <shunt/elementwise/generic_loop.h>
 #include <shunt/elementwise/math/math.h>
 #include <shunt/elementwise/request.h>
@@ -95,9 +97,12 @@ Library& Library::elementwise(std::string_view name, std::source_location where)
   using Kernels =
       elementwise::detail::OwnKernels<F, std::make_index_sequence<F::kInputs>, std::make_index_sequence<F::kScalars>>;
   const ElementwiseForms forms = elementwiseForms(name);
-  impl(name, CppFunction(Kernels::functional(forms.base)), where);
+  const auto kernelOf = [](auto call) {
+    return CppFunction(elementwise::kernelOfFunctor(elementwise::kOwnDescriptor<F>, std::move(call)));
+  };
+  impl(name, kernelOf(Kernels::functional(forms.base)), where);
   if (!forms.inplace.empty())
-    impl(forms.inplace, CppFunction(Kernels::inplace(forms.base + "_", std::make_index_sequence<F::kInputs - 1>())),
+    impl(forms.inplace, kernelOf(Kernels::inplace(forms.base + "_", std::make_index_sequence<F::kInputs - 1>())),
          where);
   if (!forms.out.empty()) impl(forms.out, CppFunction(Kernels::out(forms.base)), where);
   return *this;

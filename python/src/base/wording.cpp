@@ -53,6 +53,7 @@ constexpr Phrase kPhrases[] = {
     {"Randomness::kError", "randomness='error'"},
     {"by shunt::grad or vjp", "by shunt.func.grad or vjp"},
     {"shunt::vmap", "shunt.func.vmap"},
+    {"shunt::register_vmap", "shunt.library.register_vmap"},
     {"nullopt", "None"},
     {"FakeTensorMode::from_tensor(t) or to_fake(t)", "FakeTensorMode's from_tensor(t)"},
     // Compiled functions, files.

@@ -32,13 +32,16 @@ struct PlaceParts {
 };
 static_assert(sizeof(std::source_location) == sizeof(const PlaceParts*));
 
-/// The same for equal places, which are kept as long as the process: registrations that have gone are still named.
+}  // namespace
+
 std::source_location placeOf(const char* file, unsigned line) {
   static auto& places = *new std::map<std::pair<std::string, unsigned>, PlaceParts>();
   const auto [place, is_new] = places.try_emplace({file, line});
   if (is_new) place->second = {place->first.first.c_str(), "", line, 0};
   return std::bit_cast<std::source_location>(static_cast<const PlaceParts*>(&place->second));
 }
+
+namespace {
 
 // ---- kernels -----------------------------------------------------------------------------------------------------
 
@@ -99,11 +102,15 @@ CppFunction functionFrom(PyObject* function, bool with_keyset) {
 
 constexpr const char* kName = "shunt.Library";
 
+}  // namespace
+
 Library& libraryOf(PyObject* capsule) {
   auto* library = static_cast<Library*>(PyCapsule_GetPointer(capsule, kName));
   if (library == nullptr) throw PythonError();
   return *library;
 }
+
+namespace {
 
 void destroyLibrary(PyObject* capsule) {
   auto* library = static_cast<Library*>(PyCapsule_GetPointer(capsule, kName));
@@ -222,6 +229,9 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-void addLibrary(PyObject* module) { checkStatus(PyModule_AddFunctions(module, functions)); }
+void addLibrary(PyObject* module) {
+  checkStatus(PyModule_AddFunctions(module, functions));
+  addBatchingRules(module);
+}
 
 }  // namespace shunt::python

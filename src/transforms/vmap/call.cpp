@@ -36,7 +36,8 @@ bool noteWarning(const Operator& op) {
 void warnOnce(const OperatorHandle& op) {
   if (!noteWarning(op.op())) return;
   detail::logWarning(detail::str("vmap: operator ", op.operator_name(),
-                                 " has no rule, so it is called once for each sample, which is slow"));
+                                 " has no rule, so it is called once for each sample, which is slow; "
+                                 "shunt::register_vmap gives it one (docs/batching_rules.md)"));
 }
 
 /// One sample of each batched tensor.
@@ -69,9 +70,9 @@ void checkMakesNoView(const BatchedCall& call) {
   for (const Argument& r : call.schema.returns())
     SHUNT_CHECK(!r.hasAlias() || r.is_write(), "vmap: operator ", call.op.operator_name(),
                 " has no rule, and returns a view of what it is given: called once for each sample it would return "
-                "copies, and writes to them would be lost. Register a kernel of it for the key Batched, or one for "
-                "CompositeImplicitAutograd that calls the library's view operators; or take the alias annotation out "
-                "of its schema and return a new tensor");
+                "copies, and writes to them would be lost. Register a batching rule that returns views "
+                "(shunt::register_vmap), or a kernel for CompositeImplicitAutograd that calls the library's view "
+                "operators; or take the alias annotation out of its schema and return a new tensor");
 }
 
 Tensor stackResults(const BatchedCall& call, const std::vector<Tensor>& samples) {

@@ -4,11 +4,17 @@
 
 #include "src/transforms/vmap/levels.h"
 
+#include <shunt/core/function_ref.h>
 #include <shunt/core/ivalue.h>
 #include <shunt/core/op_state.h>
 #include <shunt/core/stack_tensors.h>
 
 #include <vector>
+
+namespace shunt::elementwise {
+class ElementwiseKernel;
+struct KernelDescriptor;
+}  // namespace shunt::elementwise
 
 namespace shunt::levels {
 
@@ -85,6 +91,9 @@ class BatchedCall {
   std::vector<std::optional<size_t>> returned;
   /// What a view operator in place makes of its argument; undefined for all others.
   Tensor replaced;
+  /// Of a program's rule, for each defined tensor among the results that are new, in order: where it has the batch, if
+  /// it has one. Empty: in front.
+  std::vector<std::optional<int64_t>> out_dims;
 };
 
 /// The call of an operator without rule: once for each sample. Outside of the level.
@@ -108,6 +117,10 @@ bool readsWhatItWrites(const BatchedCall& call, bool elementwise);
 std::string batchedArgument(const BatchedCall& call);
 
 void runPointwise(BatchedCall& call);
+/// The same of an operator whose kernel a program has made from a functor.
+void runElementwise(BatchedCall& call, const elementwise::KernelDescriptor& functor);
+/// The kernel that calls with this backend's keys run, where it was made from a functor; else null.
+const elementwise::ElementwiseKernel* elementwiseKernelOf(const Operator& op, DispatchKeySet keys);
 void runDims(BatchedCall& call, const BatchRow& row);
 void runRandom(BatchedCall& call);
 /// A call without a batched tensor in the innermost level, a vmap: whether it has been made, as that of a random
@@ -136,6 +149,8 @@ void registerInGrad();
 void registerComposites();
 /// A rule has served.
 void countRule() noexcept;
+/// The call of an operator in the innermost level, a vmap, by `rule`, which runs outside of the level.
+void runOutside(const OperatorHandle& op, Stack* stack, const LevelFrame& frame, FunctionRef<void(BatchedCall&)> rule);
 /// The call of an operator in the innermost level, a vmap: by its rule, by its parts, or once for each sample.
 void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame);
 /// A composite of products that has a shorter way for this call than its kernel: whether it has been made. Inside of

@@ -8,6 +8,7 @@
 #include "src/transforms/vmap/side_by_side.h"
 
 #include <shunt/core/library.h>
+#include <shunt/elementwise/elementwise_kernel.h>
 #include <shunt/ops.h>
 
 #include <algorithm>
@@ -257,6 +258,7 @@ const Tensor* viewedBy(const BatchedCall& call, const Argument& result) {
 void wrapResults(const BatchedCall& call, Stack& results, const Stack& given) {
   const auto& returns = call.schema.returns();
   const auto from = call.returned.empty() ? detail::returnedArguments(call.schema, given, {}) : call.returned;
+  size_t place = 0;
   for (size_t r = 0; r < results.size(); ++r) {
     if (from[r]) {
       results[r] = given[*from[r]];
@@ -264,7 +266,9 @@ void wrapResults(const BatchedCall& call, Stack& results, const Stack& given) {
     }
     const Tensor* base = returns[r].is_write() ? nullptr : viewedBy(call, returns[r]);
     results[r] = mapTensors(results[r], [&](const Tensor& t) {
-      Tensor wrapper = makeBatched(call.level, t, 0);
+      const auto dim = call.out_dims.empty() ? 0 : call.out_dims[place++];
+      if (!dim) return t;
+      Tensor wrapper = makeBatched(call.level, t, *dim);
       if (base != nullptr) {
         shareVersion(*base, wrapper);
         storageOf(wrapper).is_pick = storageOf(*base).is_pick;
@@ -326,6 +330,23 @@ bool runReadyPointwise(const OperatorHandle& op, Stack* stack, size_t n, const L
 
 void countRule() noexcept { rules_used.fetch_add(1, std::memory_order_relaxed); }
 
+void runOutside(const OperatorHandle& op, Stack* stack, const LevelFrame& frame, FunctionRef<void(BatchedCall&)> rule) {
+  const size_t n = op.schema().arguments().size();
+  BatchedCall call(op, takeArguments(*stack, n), frame.level());
+  checkForm(call);
+  checkWritesNoPick(call);
+  {
+    const Outside outside;
+    rule(call);
+  }
+  for (size_t i = 0; i < n; ++i)
+    if (call.schema.arguments()[i].is_write())
+      forEachTensor(call.args[i], [&](const Tensor& t) { afterWrite(call, t); });
+  Stack results = std::move(call.results);
+  wrapResults(call, results, call.args);
+  replaceArguments(*stack, n, std::move(results));
+}
+
 void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
   if (isRunByParts(op.op(), keys)) return runParts(op, keys, stack, frame);
   const BatchRow* row = rowOf(op.op());
@@ -335,27 +356,18 @@ void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
     countRule();
     return;
   }
-  BatchedCall call(op, takeArguments(*stack, n), frame.level());
-  checkForm(call);
-  checkWritesNoPick(call);
-  {
-    const Outside outside;
+  runOutside(op, stack, frame, [&](BatchedCall& call) {
     // Where the operator isn't cast, neither is what its rule calls in its place.
     std::optional<ExcludeDispatchKeyGuard> uncast;
     if (row != nullptr && autocastIsOn() && autocastFor(op.op(), keys).empty()) uncast.emplace(kAutocastKeys);
-    if (row != nullptr) {
-      runRule(call, *row);
-    } else {
-      fallbacks_used.fetch_add(1, std::memory_order_relaxed);
-      loopOverBatch(call);
+    if (row != nullptr) return runRule(call, *row);
+    if (const auto* kernel = elementwiseKernelOf(op.op(), keys)) {
+      countRule();
+      return runElementwise(call, kernel->descriptor());
     }
-  }
-  for (size_t i = 0; i < n; ++i)
-    if (call.schema.arguments()[i].is_write())
-      forEachTensor(call.args[i], [&](const Tensor& t) { afterWrite(call, t); });
-  Stack results = std::move(call.results);
-  wrapResults(call, results, call.args);
-  replaceArguments(*stack, n, std::move(results));
+    fallbacks_used.fetch_add(1, std::memory_order_relaxed);
+    loopOverBatch(call);
+  });
 }
 
 void relyOnBatchingRules() {

@@ -17,10 +17,11 @@ struct Operand {
 /// Arguments that choose between others and have no part in the result's dtype.
 bool isMask(const Argument& a) { return a.name == "condition" || a.name == "mask"; }
 
-std::vector<Operand> operandsOf(const BatchedCall& call, const Stack& values) {
+std::vector<Operand> operandsOf(const BatchedCall& call, const Stack& values, uint32_t masks = 0) {
   std::vector<Operand> operands;
   for (size_t i = 0; i < call.args.size(); ++i) {
-    if (!call.args[i].isTensor() || !call.tensor(i).defined() || isMask(call.schema.arguments()[i])) continue;
+    if (!call.args[i].isTensor() || !call.tensor(i).defined()) continue;
+    if (isMask(call.schema.arguments()[i]) || (masks >> i & 1) != 0) continue;
     const TensorImpl& t = *call.tensor(i).unsafeGetTensorImpl();
     operands.push_back({i, t.dtype(), t.dim() > 0, values[i].toTensor().dim() > 0, t.is_wrapped_number()});
   }
@@ -67,6 +68,12 @@ bool readsAsGiven(const BatchedCall& call, ScalarType common) {
 ScalarType commonDtype(const BatchedCall& call) { return dtypesOf(operandsOf(call, call.args), false).common; }
 
 bool mixesDtypes(const BatchedCall& call) { return !haveOneDtype(operandsOf(call, call.args)); }
+
+bool promotesAsOneSample(const BatchedCall& call, const Stack& values, uint32_t masks) {
+  const std::vector<Operand> operands = operandsOf(call, values, masks);
+  return operands.empty() || haveOneDtype(operands) ||
+         dtypesOf(operands, true).common == dtypesOf(operands, false).common;
+}
 
 void keepPromotion(const BatchedCall& call, Stack& values) {
   const std::vector<Operand> operands = operandsOf(call, values);

@@ -17,6 +17,10 @@ namespace shunt::levels {
 /// another than that of one sample. For operators that promote all their tensors but masks.
 void keepPromotion(const BatchedCall& call, Stack& values);
 
+/// Whether the operator's common dtype is that of one sample without such a change. `masks`: bit i is set where
+/// argument i is a mask.
+bool promotesAsOneSample(const BatchedCall& call, const Stack& values, uint32_t masks);
+
 /// The dtype in which the operator computes one sample, unless it is one that promotes integers to floating point.
 ScalarType commonDtype(const BatchedCall& call);
 

@@ -1,10 +1,14 @@
 // Rules of operators whose tensors broadcast against each other: the batch dimension goes in front of the others.
+#include "src/dispatch/state_in_use.h"
 #include "src/transforms/vmap/aligned.h"
 #include "src/transforms/vmap/promotion.h"
 
+#include <shunt/elementwise/elementwise_kernel.h>
 #include <shunt/ops.h>
 
 #include <algorithm>
+
+shunt::elementwise::ElementwiseKernel::~ElementwiseKernel() = default;
 
 namespace shunt::levels {
 namespace {
@@ -17,6 +21,21 @@ void checkInplace(const BatchedCall& call) {
       SHUNT_CHECK(call.tensor(i).dim() <= dims, "vmap: operator ", call.op.operator_name(), ": output with shape ",
                   call.tensor(0).sizes(), " doesn't match the broadcast shape with argument '",
                   call.schema.arguments()[i].name, "' of shape ", call.tensor(i).sizes());
+}
+
+/// `promote` makes the common dtype of the values that of one sample, and returns whether it is.
+template <class F>
+void runAligned(BatchedCall& call, const F& promote) {
+  const bool inplace = call.schema.is_mutable();
+  if (inplace) checkInplace(call);
+  if (inplace && readsWhatItWrites(call, true)) return loopSilently(call);
+  Stack values = alignedArguments(call);
+  if (!promote(values)) return loopSilently(call);
+  call.op.callBoxed(&values);
+  if (inplace)
+    call.results = {IValue()};
+  else
+    call.results = std::move(values);
 }
 
 }  // namespace
@@ -44,16 +63,20 @@ Stack alignedArguments(const BatchedCall& call) {
 }
 
 void runPointwise(BatchedCall& call) {
-  const bool inplace = call.schema.is_mutable();
-  if (inplace) checkInplace(call);
-  if (inplace && readsWhatItWrites(call, true)) return loopSilently(call);
-  Stack values = alignedArguments(call);
-  keepPromotion(call, values);
-  call.op.callBoxed(&values);
-  if (inplace)
-    call.results = {IValue()};
-  else
-    call.results = std::move(values);
+  runAligned(call, [&](Stack& values) {
+    keepPromotion(call, values);
+    return true;
+  });
+}
+
+void runElementwise(BatchedCall& call, const elementwise::KernelDescriptor& functor) {
+  runAligned(call, [&](const Stack& values) { return promotesAsOneSample(call, values, functor.masks); });
+}
+
+const elementwise::ElementwiseKernel* elementwiseKernelOf(const Operator& op, DispatchKeySet keys) {
+  const detail::StateInUse state(op);
+  const DispatchKeySet dense = backendsOf(keys) | DispatchKeySet::of(Functionality::Dense);
+  return dynamic_cast<const elementwise::ElementwiseKernel*>(state->lookup(dense & state->maskFor(dense)).functor);
 }
 
 namespace rules {

@@ -1,0 +1,34 @@
+// ElementwiseKernel: the mark of a kernel that was made from a functor, with the functor's descriptor.
+// Library::elementwise makes such kernels; vmap calls them once for a whole batch. Constant; any thread.
+#pragma once
+
+#include <shunt/core/kernel_function.h>
+#include <shunt/elementwise/kernel_descriptor.h>
+
+namespace shunt::elementwise {
+
+/// A second base of a kernel's object.
+class SHUNT_API ElementwiseKernel {
+ public:
+  explicit ElementwiseKernel(const KernelDescriptor& descriptor) : descriptor_(descriptor) {}
+  virtual ~ElementwiseKernel();
+  const KernelDescriptor& descriptor() const { return descriptor_; }
+
+ private:
+  const KernelDescriptor& descriptor_;
+};
+
+/// The kernel `call` with the mark. Its first arguments are the functor's inputs.
+template <class Call>
+KernelFunction kernelOfFunctor(const KernelDescriptor& descriptor, Call call) {
+  using T = boxing::FunctionTraits<Call>;
+  using Holder = boxing::FunctorKernel<Call, typename T::Return, typename T::Args>;
+  struct Known final : Holder, ElementwiseKernel {
+    Known(Call call, const KernelDescriptor& of) : Holder(std::move(call)), ElementwiseKernel(of) {}
+  };
+  KernelFunction kernel = KernelFunction::fromFunctor(call);
+  kernel.functor = make_intrusive<Known>(std::move(call), descriptor);
+  return kernel;
+}
+
+}  // namespace shunt::elementwise
