@@ -27,7 +27,7 @@ bool isWithin(uint64_t at, uint64_t length, size_t size) { return at <= size && 
 ElfSymbols::ElfSymbols(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
-  struct stat status {};
+  struct stat status{};
   if (fstat(file, &status) == 0 && status.st_size > 0) {
     const auto size = static_cast<size_t>(status.st_size);
     void* const mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);

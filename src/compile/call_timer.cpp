@@ -48,8 +48,9 @@ SHUNT_NOINLINE void CompiledFunction::CallTimer::stop() noexcept try {
   const int64_t ns = State::now() - began_;
   if (what_ == What::kTurn) return state_.endTurn(*variant_, ns, std::uncaught_exceptions() == exceptions_);
   if (what_ == What::kMiss) state_.tookMiss(kind_, ns);
-  state_.letPass(ns, state_.timed_why.load(std::memory_order_relaxed));
-} catch (const std::exception&) {  // no memory for a text
+  const Why why = state_.timed_why.load(std::memory_order_relaxed);
+  state_.letPass(ns, why == Why::kNew ? Why::kTooSeldom : why);  // nobody looks whether those have such arguments
+} catch (const std::exception&) {                                // no memory for a text
 }
 
 CompiledFunction::Decision CompiledFunction::State::call(CallTimer& timer, Why why) {

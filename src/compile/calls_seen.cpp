@@ -115,23 +115,23 @@ std::string CallsSeen::explain(const detail::CompileKind& call, int64_t cost) co
   const Sizes* known = find(call);
   const Sizes sizes = known != nullptr ? *known : Sizes();
   if (const Why why = whyNoRoom(its, sizes); why != Why::kNone)
-    return why == Why::kAllSizes ? detail::str("as many sizes of its kind have graphs as may be: ", max_sizes_,
-                                               " (CompileOptions::max_sizes)")
-                                 : detail::str("as many kinds have graphs as may be: ", max_kinds_,
-                                               " (CompileOptions::max_variants)");
+    return why == Why::kAllSizes
+               ? detail::str("as many sizes of its kind have graphs as may be: ", max_sizes_,
+                             " (CompileOptions::max_sizes)")
+               : detail::str("as many kinds have graphs as may be: ", max_kinds_, " (CompileOptions::max_variants)");
   if (isTriedTooOften(sizes)) return "recording has failed as often as it is tried";
   if (sizes.postponed_until > 0)
-    return detail::str("calls with such arguments have taken ", inMilliseconds(sizes.taken),
-                       "; recording takes about ", inMilliseconds(cost), ", and waits for the budget");
+    return detail::str("calls with such arguments have taken ", inMilliseconds(sizes.taken), "; recording takes about ",
+                       inMilliseconds(cost), ", and waits for the budget");
   if (const int64_t wanted = timeBeforeRecording(its, sizes, cost); wanted > sizes.taken)
     return detail::str("calls with such arguments have taken ", inMilliseconds(sizes.taken),
                        "; they run the function for ", inMilliseconds(wanted - sizes.taken),
                        " more, then one is recorded (CompileOptions::record_after)");
   const int missing = std::max(callsBeforeRecording(its, sizes) - 1 - sizes.calls, 0);
-  return detail::str(sizes.calls, sizes.calls == 1 ? " call" : " calls", " with such arguments found no graph; ",
-                     missing == 0 ? "the next one is recorded"
-                                  : detail::str(missing, " more run the function, then one is recorded"),
-                     " (CompileOptions::record_after)");
+  return detail::str(
+      sizes.calls, sizes.calls == 1 ? " call" : " calls", " with such arguments found no graph; ",
+      missing == 0 ? "the next one is recorded" : detail::str(missing, " more run the function, then one is recorded"),
+      " (CompileOptions::record_after)");
 }
 
 void CallsSeen::made(const detail::CompileKind& call) {

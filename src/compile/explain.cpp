@@ -92,8 +92,8 @@ std::string CompiledFunction::State::explainRecording() const {
   std::string text;
   if (!refusal.empty()) text += str(given_up ? "not recorded any more: " : "not recorded: ", refusal, '\n');
   if (last_missed && !given_up)
-    text += str(variants.all().empty() ? "no graph yet: " : "the last call without a graph: ",
-                explainMiss(*last_missed), '\n');
+    text += str(
+        variants.all().empty() ? "no graph yet: " : "the last call without a graph: ", explainMiss(*last_missed), '\n');
   return text + new_arguments.explain();
 }
 

@@ -53,9 +53,9 @@ struct CompiledFunction::State {
   compiled::WhyCounts whys;
   std::atomic<compiled::Why> timed_why{};    // of the last call of the function that was timed,
   std::atomic<compiled::Why> passing_why{};  // and of those that it lets pass
-  std::atomic<int> graphs_in_use{0};          // Variant::is_in_use
-  std::atomic<uint32_t> passing_last{0};      // calls that pass by since the last look,
-  std::atomic<int64_t> passing_ns{0};         // and what one of them takes
+  std::atomic<int> graphs_in_use{0};         // Variant::is_in_use
+  std::atomic<uint32_t> passing_last{0};     // calls that pass by since the last look,
+  std::atomic<int64_t> passing_ns{0};        // and what one of them takes
   compiled::PassingKinds passing_kinds;
   std::atomic<uint32_t> passed_in_a_row{0};  // that these have let pass, since a graph ran:
   std::atomic<uint64_t> hits_before{0};      // the number of its runs then

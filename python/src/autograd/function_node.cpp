@@ -51,7 +51,8 @@ std::string textOfError() {
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
   const Ref text = Ref::steal(value != nullptr ? PyObject_Str(value) : nullptr);
-  std::string out = text ? utf8(text.get()) : "";
+  const char* const utf8_text = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  std::string out = utf8_text != nullptr ? utf8_text : "";
   PyErr_Clear();
   PyErr_Restore(type, value, traceback);
   return out;

@@ -41,7 +41,7 @@ const char* textOf(Why why) {
     case Why::kRecordedElsewhere:
       return "another call was recording the function, or this one came from inside of it";
     case Why::kNew:
-      return "no call before had such arguments";
+      return "such arguments were seen for the first time";
     case Why::kTooSeldom:
       return "such arguments hadn't come often enough to be recorded, or for long enough";
     case Why::kNoBudget:

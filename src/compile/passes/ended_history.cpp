@@ -62,8 +62,12 @@ const char* whyNoGraphHasHistoryOf(const Tensor& fake_result) {
 }
 
 std::string customFunctionIn(const Tensor& fake_result) {
-  for (const Node* node : nodesOf(fake_result))
-    if (dynamic_cast<const autograd::CustomNode*>(node) != nullptr) return node->name();
+  for (const Node* node : nodesOf(fake_result)) {
+    if (dynamic_cast<const autograd::CustomNode*>(node) == nullptr) continue;
+    std::string name = node->name();
+    if (name.starts_with("CppNode<")) name = name.substr(8, name.size() - 9);
+    return name.substr(name.rfind(':') + 1);
+  }
   return {};
 }
 
@@ -76,8 +80,9 @@ std::string errorOfEndedHistory(const Tensor& fake_result) {
     const auto* leaf = dynamic_cast<const autograd::AccumulateGrad*>(node);
     if (leaf == nullptr) continue;
     if (!errorOf([&] { autograd::grad({fake_result}, {leaf->variable}, {ones}, true); }).starts_with(kFreed))
-      throw Error("compile: the function returns a tensor of which a backward() in it has freed a part of the graph: "
-                  "return it detached");
+      throw Error(
+          "compile: the function returns a tensor of which a backward() in it has freed a part of the graph: "
+          "return it detached");
   }
   return error;
 }

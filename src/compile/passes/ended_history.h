@@ -21,7 +21,7 @@ namespace shunt::compiled {
 /// Why running the operators again wouldn't give a result like this one the history that it has; null where it does.
 const char* whyNoGraphHasHistoryOf(const Tensor& fake_result);
 
-/// The name of a custom autograd function's node in its history; empty: there is none.
+/// The name of a custom autograd function in its history, without namespaces; empty: there is none.
 std::string customFunctionIn(const Tensor& fake_result);
 
 /// What a backward() from a fake result throws where its history is over; empty where all of it goes on. Throws Error

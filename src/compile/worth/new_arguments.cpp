@@ -34,10 +34,9 @@ std::vector<std::string_view> typesIn(std::string_view tuple) {
 }
 
 bool isNumber(std::string_view type) {
-  constexpr std::string_view kNumbers[] = {"bool",  "char", "signed char",    "unsigned char",
-                                           "short", "int",  "unsigned short", "unsigned int",
-                                           "long",  "float", "unsigned long", "long long",
-                                           "double", "unsigned long long"};
+  constexpr std::string_view kNumbers[] = {
+      "bool",         "char", "signed char", "unsigned char", "short",     "int",    "unsigned short",
+      "unsigned int", "long", "float",       "unsigned long", "long long", "double", "unsigned long long"};
   return std::ranges::find(kNumbers, type) != std::end(kNumbers);
 }
 
@@ -71,30 +70,30 @@ std::string NewArguments::nameOfNumber(size_t index) const {
   const std::string tuple = detail::demangled(types_->name());
   const std::vector<std::string_view> types = typesIn(tuple);
   for (size_t i = 0, number = 0; i < types.size(); ++i) {
-    if (isNumber(types[i]) && number++ == index) return detail::str("argument ", i, ", a ", types[i], ',');
-    if (!isNumber(types[i]) && types[i] != "shunt::Tensor") break;  // a container counts its lengths
+    if (isNumber(types[i]) && number++ == index) return detail::str("argument ", i, " (", types[i], ')');
+    if (!isNumber(types[i]) && types[i] != "shunt::Tensor") break;  // a container counts its lengths, too
   }
   return detail::str("number ", index, " of the arguments (values, and lengths of containers)");
 }
 
 std::string NewArguments::describe(const Place& place) const {
-  constexpr const char* kValue = "each value needs a graph of its own, so pass what takes many values as a 0-dim tensor";
-  const auto times = detail::str(" in ", place.times, " of them: ");
+  const std::string times = detail::str(" changed ", place.times, place.times == 1 ? " time: each " : " times: each ");
   switch (place.part) {
     case Part::kNumber:
-      return detail::str(nameOfNumber(place.index), " was another one than before", times, kValue);
+      return nameOfNumber(place.index) + times +
+             "value needs a graph, so pass a number that takes many values as a 0-dim tensor";
     case Part::kScalar:
-      return detail::str("CompileOptions::scalars[", place.index, "] was another number than before", times, kValue);
+      return detail::str("the number in CompileOptions::scalars[", place.index, ']') + times +
+             "value needs a graph, so keep a number that takes many values in a 0-dim tensor";
     case Part::kCapture:
-      return detail::str("CompileOptions::captures[", place.index, "] held another tensor than before", times,
-                         "each tensor needs a graph of its own, so write into one tensor in place");
+      return detail::str("the tensor in CompileOptions::captures[", place.index, ']') + times +
+             "tensor needs a graph, so write into one tensor in place";
     case Part::kSizes:
-      return detail::str("tensor ", place.index, " of the arguments had other sizes or strides than before", times,
-                         "each size needs a graph of its own, so keep to few sizes, by padding, say");
+      return detail::str("sizes or strides of tensor ", place.index, " of the arguments") + times +
+             "size needs a graph, so use few sizes, for example by padding";
     case Part::kKind:
-      return detail::str("tensor ", place.index,
-                         " of the arguments had another dtype, device, layout or gradient setting than before", times,
-                         "each kind needs a graph of its own");
+      return detail::str("dtype, device, layout or gradient settings of tensor ", place.index, " of the arguments") +
+             times + "kind needs a graph";
   }
   return "";
 }
@@ -102,7 +101,7 @@ std::string NewArguments::describe(const Place& place) const {
 std::string NewArguments::explain() const {
   const auto most = std::ranges::max_element(places_, {}, &Place::times);
   if (calls_ < kLeastCalls || most == places_.end() || 2 * most->times < calls_) return "";
-  return detail::str("of ", calls_, " calls with arguments that no call before had, ", describe(*most), '\n');
+  return detail::str(calls_, " calls had arguments that no call before had, and ", describe(*most), '\n');
 }
 
 }  // namespace shunt::compiled
