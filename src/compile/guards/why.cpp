@@ -54,6 +54,8 @@ const char* textOf(Why why) {
       return "too many graphs were put out of use by registrations";
     case Why::kFailed:
       return "recording failed in that call";
+    case Why::kConfirming:
+      return "the function catches errors, which were compared with those of its recording";
     case Why::kFailedTooOften:
       return "recording has failed for such arguments as often as it is tried";
     case Why::kGivenUp:
