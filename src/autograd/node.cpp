@@ -191,7 +191,7 @@ void throw_backward_twice() {
 }
 
 std::string nodeClassName(const std::type_info& type) {
-  const std::string full = detail::demangled(type.name());
+  const std::string full = shunt::detail::demangled(type.name());
   const size_t start = full.rfind("::", full.find('<'));
   return start == std::string::npos ? full : full.substr(start + 2);
 }
