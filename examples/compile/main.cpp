@@ -1,6 +1,7 @@
 // compile(): functions that are called again and again, as graphs.
 //
-//   compile [function | training | pendulums]
+//   compile [function | training | pendulums | modes | reasons]
+#include "examples/compile/modes.h"
 #include "examples/digits/data.h"
 #include "examples/digits/model.h"
 #include "examples/parts.h"
@@ -89,9 +90,27 @@ void pendulums() {
             << '\n';
 }
 
+/// Why a function has no graph, and what helps: explain() says so.
+void reasons() {
+  const Tensor x = shunt::ones({3});
+  const auto scaled = [](const Tensor& a, double k) { return a * k; };
+  const auto by_number = shunt::compile(scaled, {.record_after = 1, .name = "number"});
+  const auto by_tensor = shunt::compile([](const Tensor& a, const Tensor& k) { return a * k; },
+                                        {.record_after = 1, .name = "0-dim tensor"});
+  for (int i = 0; i < 6; ++i) {
+    by_number(x, 0.1 * i);
+    by_tensor(x, shunt::full({}, 0.1 * i));
+  }
+  std::cout << by_number.explain() << by_tensor.counts().hits << " of 6 calls ran the graph with a 0-dim tensor\n";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   return examples::runParts(argc, argv, "compile",
-                            {{"function", function}, {"training", training}, {"pendulums", pendulums}});
+                            {{"function", function},
+                             {"training", training},
+                             {"pendulums", pendulums},
+                             {"modes", examples::modes},
+                             {"reasons", reasons}});
 }

@@ -1,8 +1,11 @@
-// Nine things to do with a dispatch mode. `modes` runs all of them on one small model; `modes NAME` one.
+// Twelve things to do with a dispatch mode. `modes` runs all of them on one small model; `modes NAME` one.
 #include "examples/modes/conditional.h"
+#include "examples/modes/counting.h"
 #include "examples/modes/flops.h"
+#include "examples/modes/large_products.h"
 #include "examples/modes/logging.h"
 #include "examples/modes/profiling.h"
+#include "examples/modes/rejecting.h"
 #include "examples/modes/replacement.h"
 #include "examples/modes/stack_trace.h"
 #include "examples/modes/statistics.h"
@@ -43,6 +46,15 @@ void profiling() {
   mode.report(std::cout);
 }
 
+void counting() {
+  examples::CountingMode mode;
+  {
+    const DispatchModeGuard guard(mode);
+    for (int i = 0; i < 3; ++i) model(input());
+  }
+  mode.print(std::cout);
+}
+
 void validation() {
   examples::ValidationMode mode(std::cout);
   const DispatchModeGuard guard(mode);
@@ -50,6 +62,17 @@ void validation() {
   model(x);
   model((x - 3).log());
   std::cout << mode.made() << " operator made a NaN\n";
+}
+
+void rejecting() {
+  examples::RejectingMode mode;
+  const DispatchModeGuard guard(mode);
+  for (const double offset : {0.0, 3.0}) try {
+      model((input() - offset).log1p());
+      std::cout << "no NaN\n";
+    } catch (const std::domain_error& e) {
+      std::cout << "caught: " << e.what() << '\n';
+    }
 }
 
 struct Trained {
@@ -93,6 +116,17 @@ void replacement() {
               << (own.last_loss < own.first_loss / 2 ? "falls" : "stays") << ", and the gradients are "
               << (apart < (autocast ? 0.05 : 1e-4) ? "the same" : "others") << '\n';
   }
+}
+
+void largeProducts() {
+  const Tensor small = shunt::ones({8, 8}), large = shunt::ones({64, 64});
+  const Tensor expected = large.mm(large);
+  examples::LargeProductsMode mode(1024);
+  const DispatchModeGuard guard(mode);
+  small.mm(small);
+  const Tensor product = large.mm(large);
+  std::cout << mode.native << " product by the native kernel, " << mode.replaced << " by the mode's loops: "
+            << (product.eq(expected).all().item<bool>() ? "the same result" : "another result") << '\n';
 }
 
 void conditional() {
@@ -148,8 +182,11 @@ int main(int argc, char** argv) {
                             {
                                 {"logging", &logging},
                                 {"profiling", &profiling},
+                                {"counting", &counting},
                                 {"validation", &validation},
+                                {"rejecting", &rejecting},
                                 {"replacement", &replacement},
+                                {"large_products", &largeProducts},
                                 {"conditional", &conditional},
                                 {"statistics", &statistics},
                                 {"stack_trace", &stackTrace},

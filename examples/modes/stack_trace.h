@@ -1,13 +1,11 @@
-// Prints where in the program an operator is called from: glibc's backtrace, the innermost frames first.
+// Prints where in the program an operator is called from: functions by name, with source lines where the program has
+// debug information.
 #pragma once
 
 #include "examples/modes/arguments.h"
 
-#include <execinfo.h>
+#include <shunt/core/stack_trace.h>
 
-#include <array>
-#include <cstdlib>
-#include <memory>
 #include <utility>
 
 namespace examples {
@@ -18,19 +16,11 @@ class StackTraceMode : public shunt::DispatchMode {
   std::string name() const override { return "StackTraceMode"; }
 
   void handle(const shunt::OperatorHandle& op, shunt::Stack* stack) override {
-    if (op.operator_name().str() == op_) print();
+    if (op.operator_name().str() == op_) out_ << op_ << " called from\n" << shunt::stackTrace();
     op.callBoxed(stack);
   }
 
  private:
-  void print() {
-    std::array<void*, 32> frames;
-    const int n = backtrace(frames.data(), static_cast<int>(frames.size()));
-    const std::unique_ptr<char*, void (*)(void*)> lines(backtrace_symbols(frames.data(), n), &std::free);
-    out_ << op_ << " called from\n";
-    for (int i = 0; i < n; ++i) out_ << "  " << (lines != nullptr ? lines.get()[i] : "?") << '\n';
-  }
-
   std::string op_;
   std::ostream& out_;
 };

@@ -22,6 +22,7 @@ __all__ = ["Compiled", "InvalidBackend", "compile", "disable", "is_compiling", "
 
 _MAX_REASONS = 16  # that explain() counts apart
 _MAX_EXPLAINED = 4000  # characters of explain(), nearly
+_WATCHED = "it was watched, as such arguments, or values that the function reads, were seen for the first time"
 _UNSTABLE_CALLS = 3  # calls that change what the function reads, before it is left alone
 _LIFT_AFTER = 3  # values of a float, before it is a tensor to the graph
 _OPTIONS = {"record_after": None, "max_variants": 8, "max_sizes": 32, "check": None}
@@ -77,6 +78,8 @@ class Compiled(_C._CompiledBase):
         self._facts = {}  # by specialisation: (Observed, Walk, refusal or None)
         self._observed = None  # of a specialisation that is to be made again
         self._is_off = not _C._is_compile_on()
+        self._calls_off = 0
+        self._past = {}  # counts() of specialisations that were dropped
         self._given_up = ""
         self._unstable_calls = 0
         self._without = {}  # reasons for calls that ran the function, and how often
@@ -97,10 +100,13 @@ class Compiled(_C._CompiledBase):
             self._lock.release()
 
     def _run(self, why, args, kwargs):
+        self._count(why)
+        return self._function(*args, **kwargs)
+
+    def _count(self, why):
         if why not in self._without and len(self._without) >= _MAX_REASONS:
             why = "other reasons"
         self._without[why] = self._without.get(why, 0) + 1
-        return self._function(*args, **kwargs)
 
     def _first_call(self, args, kwargs):
         _, observe, _, _ = _walker()
@@ -114,6 +120,7 @@ class Compiled(_C._CompiledBase):
                 raise RuntimeError(f"{self._name}: {error}") from None
             return self._run(str(error), args, kwargs)
         observed, self._observed = self._observed or observe.Observed(), None
+        self._count(_WATCHED)
         with observed.watching():
             result = self._function(*args, **kwargs)
         self._add(specialization, observed, args, kwargs)
@@ -227,6 +234,8 @@ class Compiled(_C._CompiledBase):
         what = self._mismatch(specialization, failed) if failed >= 0 else f"its arguments: {difference}"
         _C._note_change(specialization, what)
         observed = self._facts.pop(specialization, (None,))[0]
+        for key, value in specialization.counts().items():
+            self._past[key] = self._past.get(key, 0) + value
         self._reads.pop(specialization, None)
         if specialization in self._specializations:
             self._specializations.remove(specialization)
@@ -299,6 +308,8 @@ class Compiled(_C._CompiledBase):
         lines = [f"{self._name}:"]
         if not _C._is_compile_on():
             lines.append("  SHUNT_COMPILE=0: all calls run the function")
+        if self._calls_off:
+            lines.append(f"  {_calls(self._calls_off)} ran the function without a look at the arguments")
         if self._given_up:
             lines.append(f"  runs without a graph: {self._given_up}")
         for n, s in enumerate(self._specializations):
@@ -306,7 +317,11 @@ class Compiled(_C._CompiledBase):
             lines.append(f"  variant {n}: {s.num_guards()} guards of Python's state" if why is None else
                          f"  variant {n}: runs without a graph: {why}")
             lines += ["    " + line for line in (s.explain() or "").splitlines()]
-        lines += [f"  {count} calls ran the function: {why}" for why, count in self._without.items()]
+            if s.calls_without():
+                lines.append(f"    {_calls(s.calls_without())} ran the function since then")
+        if self._past.get("eager"):
+            lines.append(f"  {_calls(self._past['eager'])} ran the function: they changed what it reads")
+        lines += [f"  {_calls(count)} ran the function: {why}" for why, count in self._without.items()]
         if self._missed_last:
             lines.append(f"  the last call that no variant fitted: {self._missed_last}")
         if len(lines) == 1:
@@ -323,11 +338,12 @@ class Compiled(_C._CompiledBase):
 
     def counts(self):
         """What became of the calls: a dict of hits (a graph ran), eager, recorded, invalidated, variants, record_ms."""
-        total = {"hits": 0, "eager": sum(self._without.values()), "recorded": 0, "invalidated": 0, "variants": 0,
-                 "record_ms": 0.0}
-        for s in self._facts:
-            for key, value in s.counts().items():
+        total = {"hits": 0, "eager": sum(self._without.values()) + self._calls_off, "recorded": 0, "invalidated": 0,
+                 "variants": 0, "record_ms": 0.0}
+        for counts in (self._past, *(s.counts() for s in self._facts)):
+            for key, value in counts.items():
                 total[key] += value
+        total["variants"] -= self._past.get("variants", 0)
         return total
 
     # --- as a function, method or module ---
@@ -372,6 +388,10 @@ class Compiled(_C._CompiledBase):
 
 
 _C._allow_vectorcall(Compiled)
+
+
+def _calls(count):
+    return "1 call" if count == 1 else f"{count} calls"
 
 
 def _within(lines, limit):

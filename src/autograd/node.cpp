@@ -2,11 +2,8 @@
 
 #include "src/autograd/anomaly.h"
 #include "src/autograd/graph_task.h"
+#include "src/base/demangled.h"
 #include "src/tensor/tensor_block.h"
-
-#include <cxxabi.h>
-
-#include <cstdlib>
 
 namespace shunt {
 
@@ -194,10 +191,7 @@ void throw_backward_twice() {
 }
 
 std::string nodeClassName(const std::type_info& type) {
-  int status = 0;
-  char* demangled = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
-  const std::string full = status == 0 ? demangled : type.name();
-  std::free(demangled);
+  const std::string full = shunt::detail::demangled(type.name());
   const size_t start = full.rfind("::", full.find('<'));
   return start == std::string::npos ? full : full.substr(start + 2);
 }

@@ -94,7 +94,7 @@ const CompiledFunction::Variant* CompiledFunction::Attempt::record(
     unconfirmed_ = std::move(variant);
     turn.leaveSet();  // until the function has returned
   }
-  state_.tally.eager.fetch_add(1, std::memory_order_relaxed);
+  state_.call(unconfirmed_ != nullptr ? compiled::Why::kConfirming : compiled::Why::kFailed);
   return nullptr;
 }
 

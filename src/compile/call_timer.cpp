@@ -13,6 +13,7 @@ namespace shunt::detail {
 
 using compiled::GraphTrial;
 using compiled::PassingKinds;
+using compiled::Why;
 
 namespace {
 
@@ -47,15 +48,17 @@ SHUNT_NOINLINE void CompiledFunction::CallTimer::stop() noexcept try {
   const int64_t ns = State::now() - began_;
   if (what_ == What::kTurn) return state_.endTurn(*variant_, ns, std::uncaught_exceptions() == exceptions_);
   if (what_ == What::kMiss) state_.tookMiss(kind_, ns);
-  state_.letPass(ns);
-} catch (const std::exception&) {  // no memory for a text
+  const Why why = state_.timed_why.load(std::memory_order_relaxed);
+  state_.letPass(ns, why == Why::kNew ? Why::kTooSeldom : why);  // nobody looks whether those have such arguments
+} catch (const std::exception&) {                                // no memory for a text
 }
 
-CompiledFunction::Decision CompiledFunction::State::call(CallTimer& timer, const char* why) {
-  if (why != nullptr) unusual.store(why, std::memory_order_relaxed);
-  tally.eager.fetch_add(1, std::memory_order_relaxed);
-  if (mayPass()) timer.start(CallTimer::What::kCall);
-  return {};
+CompiledFunction::Decision CompiledFunction::State::call(CallTimer& timer, Why why) {
+  if (mayPass()) {
+    timed_why.store(why, std::memory_order_relaxed);
+    timer.start(CallTimer::What::kCall);
+  }
+  return call(why);
 }
 
 SHUNT_NOINLINE CompiledFunction::Decision CompiledFunction::State::callInTrial(const Variant& variant,
@@ -76,7 +79,7 @@ SHUNT_NOINLINE CompiledFunction::Decision CompiledFunction::State::callInTrial(c
     if (trial.mode() == GraphTrial::Mode::kOpen) {
       const bool is_graphs = trial.isGraphsTurn();
       timer.startTurn(variant);  // which releases the trial in the end
-      if (!is_graphs) return call();
+      if (!is_graphs) return call(Why::kTrial);
       // With what it has taken to find the variant. Unknown in the first call of a trial, which warms up.
       if (began != 0) timer.began_ = began;
       return {Way::kRun, &variant};
@@ -87,14 +90,14 @@ SHUNT_NOINLINE CompiledFunction::Decision CompiledFunction::State::callInTrial(c
     return {Way::kRun, &variant};  // another thread's turn, or it is over
   const int64_t ns = std::max<int64_t>(trial.functionNs(), 1);
   if (mayPass()) {
-    letPass(ns);
+    letPass(ns, Why::kSlower);
   } else if (const int64_t many = kTimeForOneLook / ns; many > 0) {
     // Found only when another one has run since, so hardly ever more often than what passes.
     const auto most = std::min<uint64_t>(static_cast<uint64_t>(many), PassingKinds::kMost);
     trial.passed(most);
-    letPass(compiled::hashOfCall(arguments, variant.hash_of_sizes), most);
+    letPass(compiled::hashOfCall(arguments, variant.hash_of_sizes), most, Why::kSlower);
   }
-  return call();
+  return call(Why::kSlower);
 }
 
 void CompiledFunction::State::endTurn(const Variant& variant, int64_t ns, bool counts) {
@@ -120,7 +123,7 @@ void CompiledFunction::State::closeIfRetired(const Variant& variant) {
   variant.trial.release();
 }
 
-CompiledFunction::Decision CompiledFunction::State::callWithoutLook() {
+CompiledFunction::Decision CompiledFunction::State::callWithoutLook(uint64_t hash) {
   constexpr uint32_t kAgain = 8, kInARow = 256;  // when it is asked, and how long a row has to be
   // Not added by one instruction, which would take as long as all the rest.
   tally.eager.store(tally.eager.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -131,7 +134,7 @@ CompiledFunction::Decision CompiledFunction::State::callWithoutLook() {
   if (hits != hits_before.exchange(hits, std::memory_order_relaxed))
     passed_in_a_row.store(0, std::memory_order_relaxed);
   else if (in_a_row >= kInARow)
-    letAllPass(drawUpTo(std::min<uint64_t>(in_a_row / kAgain, kMostPassing)));
+    letAllPass(drawUpTo(std::min<uint64_t>(in_a_row / kAgain, kMostPassing)), passing_kinds.whyOf(hash));
   return {};
 }
 
@@ -152,23 +155,25 @@ uint64_t CompiledFunction::State::drawUpTo(uint64_t most) {
   return most - (next >> 16) % ((most + 1) / 2);
 }
 
-void CompiledFunction::State::letPass(uint64_t hash, uint64_t most) {
-  if (isTimed()) passing_kinds.let(hash, drawUpTo(most));
+void CompiledFunction::State::letPass(uint64_t hash, uint64_t most, Why why) {
+  if (isTimed()) passing_kinds.let(hash, drawUpTo(most), why, whys);
 }
 
-void CompiledFunction::State::letPass(int64_t ns) {
+void CompiledFunction::State::letPass(int64_t ns, Why why) {
   const int64_t many = mayPass() ? std::min(kTimeForOneLook / std::max<int64_t>(ns, 1), kMostPassing) : 0;
   const uint64_t passing = drawUpTo(static_cast<uint64_t>(many));
   passing_last.store(static_cast<uint32_t>(passing), std::memory_order_relaxed);
   passing_ns.store(ns, std::memory_order_relaxed);
-  letAllPass(passing);
+  letAllPass(passing, why);
 }
 
-void CompiledFunction::State::letAllPass(uint64_t many) {
+void CompiledFunction::State::letAllPass(uint64_t many, Why why) {
   const auto passing = static_cast<uint32_t>(many);
   if (passing == 0 && tally.passing.load(std::memory_order_relaxed) == 0) return;
   const uint32_t before = tally.passing.exchange(passing, std::memory_order_relaxed);
   tally.eager.fetch_add(passing - uint64_t{before}, std::memory_order_relaxed);
+  whys.takeBack(passing_why.exchange(why, std::memory_order_relaxed), before);
+  whys.add(why, passing);
 }
 
 /// A variant that is retired meanwhile doesn't stay in use: retire() sets `retired` first.

@@ -33,9 +33,9 @@ std::string inMilliseconds(int64_t ns) {
 
 }  // namespace
 
-bool CallsSeen::hasRoomFor(const Kind& kind, const Sizes& sizes) const {
-  if (sizes.variants > 0) return sizes.variants < max_kinds_;
-  return kind.in_use > 0 ? kind.in_use < max_sizes_ : kinds_in_use_ < max_kinds_;
+Why CallsSeen::whyNoRoom(const Kind& kind, const Sizes& sizes) const {
+  if (sizes.variants == 0 && kind.in_use > 0) return kind.in_use < max_sizes_ ? Why::kNone : Why::kAllSizes;
+  return (sizes.variants > 0 ? sizes.variants : kinds_in_use_) < max_kinds_ ? Why::kNone : Why::kAllKinds;
 }
 
 bool CallsSeen::isTriedTooOften(const Sizes& sizes) const { return sizes.attempts >= kMostAttempts; }
@@ -69,11 +69,17 @@ bool CallsSeen::isDue(const detail::CompileKind& call, int64_t cost) {
   return true;
 }
 
-bool CallsSeen::isHopeless(const detail::CompileKind& call) const {
+Why CallsSeen::whyHopeless(const detail::CompileKind& call) const {
   const auto kind = kinds_.find(call.kind);
   const Sizes* sizes = find(call);
-  if (!hasRoomFor(kind != kinds_.end() ? kind->second : Kind(), sizes != nullptr ? *sizes : Sizes())) return true;
-  return sizes != nullptr && isTriedTooOften(*sizes);
+  const Why no_room = whyNoRoom(kind != kinds_.end() ? kind->second : Kind(), sizes != nullptr ? *sizes : Sizes());
+  if (no_room != Why::kNone) return no_room;
+  return sizes != nullptr && isTriedTooOften(*sizes) ? Why::kFailedTooOften : Why::kNone;
+}
+
+bool CallsSeen::isNew(const detail::CompileKind& call) const {
+  const Sizes* sizes = find(call);
+  return sizes != nullptr && sizes->calls == 1;
 }
 
 bool CallsSeen::isPostponed(const detail::CompileKind& call) const {
@@ -108,23 +114,24 @@ std::string CallsSeen::explain(const detail::CompileKind& call, int64_t cost) co
   const Kind& its = kind != kinds_.end() ? kind->second : Kind();
   const Sizes* known = find(call);
   const Sizes sizes = known != nullptr ? *known : Sizes();
-  if (!hasRoomFor(its, sizes)) {
-    const bool all_sizes = sizes.variants == 0 && its.in_use > 0;
-    return all_sizes
+  if (const Why why = whyNoRoom(its, sizes); why != Why::kNone)
+    return why == Why::kAllSizes
                ? detail::str("as many sizes of its kind have graphs as may be: ", max_sizes_,
                              " (CompileOptions::max_sizes)")
                : detail::str("as many kinds have graphs as may be: ", max_kinds_, " (CompileOptions::max_variants)");
-  }
   if (isTriedTooOften(sizes)) return "recording has failed as often as it is tried";
-  const int wanted = callsBeforeRecording(its, sizes);
   if (sizes.postponed_until > 0)
-    return detail::str("such calls have taken ", inMilliseconds(sizes.taken),
-                       ", and one is to be recorded when the budget has room for ", inMilliseconds(cost));
-  if (const int64_t wanted_time = timeBeforeRecording(its, sizes, cost); wanted_time > sizes.taken)
-    return detail::str("such calls have taken ", inMilliseconds(sizes.taken), ", and one is to be recorded when they ",
-                       "have taken ", inMilliseconds(wanted_time), " (CompileOptions::record_after)");
-  return detail::str(sizes.calls, " such calls found no graph, and call ", std::max(wanted, sizes.calls + 1),
-                     " is to be recorded");
+    return detail::str("calls with such arguments have taken ", inMilliseconds(sizes.taken), "; recording takes about ",
+                       inMilliseconds(cost), ", and waits for the budget");
+  if (const int64_t wanted = timeBeforeRecording(its, sizes, cost); wanted > sizes.taken)
+    return detail::str("calls with such arguments have taken ", inMilliseconds(sizes.taken),
+                       "; they run the function for ", inMilliseconds(wanted - sizes.taken),
+                       " more, then one is recorded (CompileOptions::record_after)");
+  const int missing = std::max(callsBeforeRecording(its, sizes) - 1 - sizes.calls, 0);
+  return detail::str(
+      sizes.calls, sizes.calls == 1 ? " call" : " calls", " with such arguments found no graph; ",
+      missing == 0 ? "the next one is recorded" : detail::str(missing, " more run the function, then one is recorded"),
+      " (CompileOptions::record_after)");
 }
 
 void CallsSeen::made(const detail::CompileKind& call) {
@@ -150,6 +157,11 @@ void CallsSeen::lost(const detail::CompileKind& call) {
 bool CallsSeen::wasTriedBefore(const detail::CompileKind& call) const {
   const Sizes* sizes = find(call);
   return sizes != nullptr && sizes->attempts > 1;
+}
+
+bool CallsSeen::wasTried(const detail::CompileKind& call) const {
+  const Sizes* sizes = find(call);
+  return sizes != nullptr && sizes->attempts > 0;
 }
 
 bool CallsSeen::hasAllSizesOfAKind() const {

@@ -15,6 +15,8 @@
 // Behind a mutex of its owner's.
 #pragma once
 
+#include "src/compile/guards/why.h"
+
 #include <shunt/compile/compile.h>
 
 #include <cstdint>
@@ -32,8 +34,10 @@ class SHUNT_API CallsSeen {
   /// Counts a call that found no variant. True: it is worth recording, which is expected to take `cost` nanoseconds,
   /// and to be recorded now, unless postpone() follows.
   bool isDue(const detail::CompileKind& call, int64_t cost);
-  /// Whether such a call is never recorded as things are: there is no room, or it has failed too often.
-  bool isHopeless(const detail::CompileKind& call) const;
+  /// Why such a call is never recorded as things are: there is no room, or it has failed too often. kNone: it may be.
+  Why whyHopeless(const detail::CompileKind& call) const;
+  /// Whether the last such call was the first one, as far as is remembered.
+  bool isNew(const detail::CompileKind& call) const;
   bool isPostponed(const detail::CompileKind& call) const;
   /// It could not be: such calls are not due before they have taken a part longer.
   void postpone(const detail::CompileKind& call);
@@ -44,6 +48,8 @@ class SHUNT_API CallsSeen {
   void lost(const detail::CompileKind& call);
   /// Whether there was an attempt to record such a call before the last one.
   bool wasTriedBefore(const detail::CompileKind& call) const;
+  /// Whether there was any.
+  bool wasTried(const detail::CompileKind& call) const;
   /// For people: what is missing for such a call to be recorded.
   std::string explain(const detail::CompileKind& call, int64_t cost) const;
   bool hasAllKinds() const { return kinds_in_use_ >= max_kinds_; }
@@ -64,7 +70,9 @@ class SHUNT_API CallsSeen {
     std::unordered_map<uint64_t, Sizes> sizes;
     int in_use = 0;  // sizes with a variant
   };
-  bool hasRoomFor(const Kind& kind, const Sizes& sizes) const;
+  /// Why there is no room for one more variant of them; kNone: there is.
+  Why whyNoRoom(const Kind& kind, const Sizes& sizes) const;
+  bool hasRoomFor(const Kind& kind, const Sizes& sizes) const { return whyNoRoom(kind, sizes) == Why::kNone; }
   bool isTriedTooOften(const Sizes& sizes) const;
   int callsBeforeRecording(const Kind& kind, const Sizes& sizes) const;
   int64_t timeBeforeRecording(const Kind& kind, const Sizes& sizes, int64_t cost) const;

@@ -8,6 +8,7 @@
 namespace shunt::detail {
 
 using compiled::Variant;
+using compiled::Why;
 
 CompileCounts CompiledFunction::counts() const {
   const jit::CompiledStats s = state_->tally.stats();
@@ -70,12 +71,30 @@ std::string CompiledFunction::State::explainVariants() const {
   return text;
 }
 
+/// How many calls ran the function for which reason.
+std::string CompiledFunction::State::explainCounts() const {
+  compiled::WhyCounts::Numbers numbers = whys.numbers();
+  passing_kinds.takeBackFrom(numbers);
+  uint64_t& passing = numbers[static_cast<size_t>(passing_why.load(std::memory_order_relaxed))];
+  passing -= std::min<uint64_t>(passing, tally.passing.load(std::memory_order_relaxed));
+  return compiled::WhyCounts::describe(numbers);
+}
+
 /// Why such a call gets no graph, if nothing else is in its way. Under the mutex.
 std::string CompiledFunction::State::explainMiss(const CompileKind& call) const {
   std::string text = seen.explain(call, recording_cost.expected());
   if (seen.isPostponed(call)) text += "; " + compiled::RecordingCost::describeBudget();
-  if (seen.wasTriedBefore(call) && !refusal.empty()) text += str("; the last attempt failed: ", refusal);
   return text;
+}
+
+/// What is in the way of more graphs. Under the mutex.
+std::string CompiledFunction::State::explainRecording() const {
+  std::string text;
+  if (!refusal.empty()) text += str(given_up ? "not recorded any more: " : "not recorded: ", refusal, '\n');
+  if (last_missed && !given_up)
+    text += str(
+        variants.all().empty() ? "no graph yet: " : "the last call without a graph: ", explainMiss(*last_missed), '\n');
+  return text + new_arguments.explain();
 }
 
 std::string CompiledFunction::State::explainBounds() const {
@@ -93,18 +112,14 @@ std::string CompiledFunction::State::explainBounds() const {
 }
 
 std::string CompiledFunction::explain() const {
-  State& s = *state_;
-  std::string text =
-      str(s.options.name, ": ", s.tally.hits(), " calls ran a graph, ", s.tally.functionCalls(), " the function\n");
-  if (!compiled::isSwitchedOn()) text += str(compiled::whySwitchedOff(), '\n');
+  const State& s = *state_;
+  const uint64_t by_graph = s.tally.hits(), by_function = s.tally.functionCalls();
+  std::string text = str(s.options.name, ": ", by_graph, " calls ran a graph, ", by_function, " the function\n");
+  if (!compiled::isSwitchedOn()) text += str(compiled::whySwitchedOff(), ": all calls run the function\n");
+  if (by_graph + by_function == 0) return text + "not called yet\n";
+  text += s.explainCounts();
   const std::lock_guard lock(s.mutex);
-  text += s.explainVariants();
-  if (!s.refusal.empty())
-    text += str(s.given_up ? "not recorded any more: " : "not recorded: ", s.refusal, '\n');
-  else if (s.variants.all().empty() && s.last_missed)
-    text += str("no graph yet: ", s.explainMiss(*s.last_missed), '\n');
-  if (const char* why = s.unusual.load(std::memory_order_relaxed)) text += str("ran the function because ", why, '\n');
-  return text + s.explainBounds();
+  return text + s.explainVariants() + s.explainRecording() + s.explainBounds();
 }
 
 std::string CompiledFunction::explain(const CompileArguments& arguments) const {
@@ -113,7 +128,7 @@ std::string CompiledFunction::explain(const CompileArguments& arguments) const {
     return str(s.options.name, ": runs the function: ", why, '\n');
   };
   if (!compiled::isSwitchedOn()) return runsFunction(compiled::whySwitchedOff());
-  if (const char* why = compiled::whyNotOnThisThread()) return runsFunction(why);
+  if (const Why why = compiled::whyNotOnThisThread(); why != Why::kNone) return runsFunction(textOf(why));
   constexpr size_t kMostShown = 16;
   std::string text;
   size_t others = 0;
@@ -132,12 +147,14 @@ std::string CompiledFunction::explain(const CompileArguments& arguments) const {
   }
   if (others > kMostShown) text += str("  nor ", others - kMostShown, " others\n");
   for (const Tensor* t : arguments.tensors)
-    if (const char* why = compiled::whyNotWith(*t, s.links_history.load(std::memory_order_relaxed)))
-      return runsFunction(why) + text;
+    if (const Why why = compiled::whyNotWith(*t, s.links_history.load(std::memory_order_relaxed)); why != Why::kNone)
+      return runsFunction(textOf(why)) + text;
   const std::lock_guard lock(s.mutex);
   if (s.given_up) return runsFunction("it is not recorded any more: " + s.refusal) + text;
   if (s.variants.areTooMany()) return runsFunction("too many variants were made:") + s.explainBounds() + text;
-  return runsFunction(s.explainMiss(s.kindOf(arguments))) + text;
+  const CompileKind kind = s.kindOf(arguments);
+  const bool has_failed = s.seen.wasTried(kind) && !s.refusal.empty();
+  return runsFunction(s.explainMiss(kind) + (has_failed ? "; the last attempt failed: " + s.refusal : "")) + text;
 }
 
 }  // namespace shunt::detail

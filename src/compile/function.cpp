@@ -14,6 +14,7 @@ namespace shunt::detail {
 
 using compiled::PassingKinds;
 using compiled::Variant;
+using compiled::Why;
 
 namespace {
 
@@ -54,18 +55,21 @@ SHUNT_NOINLINE void CompiledFunction::State::retire(const Variant& variant, cons
   log(LogLevel::kInfo, str(options.name, ": a variant is out of use, since ", why, ": ", variant.guard->describe()));
 }
 
-CompiledFunction::State::Worth CompiledFunction::State::worthOfRecording(const CompileKind& kind) {
+Why CompiledFunction::State::whyNotRecorded(const CompileKind& kind, const CompileArguments& arguments) {
   const int64_t cost = recording_cost.expected();
   {
     const std::lock_guard lock(mutex);
     last_missed = kind;
-    if (variants.areTooMany() || seen.isHopeless(kind)) return Worth::kNever;
-    if (!seen.isDue(kind, cost)) return Worth::kNotYet;
+    if (variants.areTooMany()) return Why::kTooManyVariants;
+    if (const Why why = seen.whyHopeless(kind); why != Why::kNone) return why;
+    const bool is_due = seen.isDue(kind, cost), is_new = seen.isNew(kind);
+    if (is_new) new_arguments.note(arguments, options);
+    if (!is_due) return seen.isPostponed(kind) ? Why::kNoBudget : is_new ? Why::kNew : Why::kTooSeldom;
   }
-  if (!isTimed() || compiled::RecordingCost::isAllowed(cost)) return Worth::kNow;
+  if (!isTimed() || compiled::RecordingCost::isAllowed(cost)) return Why::kNone;
   const std::lock_guard lock(mutex);
   seen.postpone(kind);
-  return Worth::kNotYet;
+  return Why::kNoBudget;
 }
 
 bool CompiledFunction::State::fits(const Variant& variant) {
@@ -81,8 +85,9 @@ bool CompiledFunction::State::fits(const Variant& variant) {
 CompiledFunction::Decision CompiledFunction::decide(const CompileArguments& arguments, CallTimer& timer) {
   State& s = *state_;
   const int64_t began = s.open_trials.load(std::memory_order_relaxed) > 0 ? State::now() : 0;
-  if (!s.is_on.load(std::memory_order_relaxed)) return s.call(timer);
-  if (const char* why = compiled::whyNotOnThisThread()) return s.call(timer, why);
+  if (!s.is_on.load(std::memory_order_relaxed))
+    return s.call(timer, compiled::isSwitchedOn() ? Why::kFoundWrong : Why::kSwitchedOff);
+  if (const Why why = compiled::whyNotOnThisThread(); why != Why::kNone) return s.call(timer, why);
   const auto fits = [&](const Variant& variant) { return s.fits(variant); };
   if (const Variant* variant = s.variants.findLast(arguments, fits)) {
     if (variant->trial.mode() == compiled::GraphTrial::Mode::kGraph) [[likely]]
@@ -91,7 +96,7 @@ CompiledFunction::Decision CompiledFunction::decide(const CompileArguments& argu
   }
   const uint64_t sizes = compiled::hashOfSizes(arguments);
   const uint64_t hash = compiled::hashOfCall(arguments, sizes);
-  if (s.passing_kinds.passes(hash)) return s.callWithoutLook();
+  if (s.passing_kinds.passes(hash)) return s.callWithoutLook(hash);
   if (const Variant* variant = s.variants.findElse(arguments, sizes, fits)) {
     if (variant->trial.mode() == compiled::GraphTrial::Mode::kGraph) return {Way::kRun, variant};
     return s.callInTrial(*variant, arguments, began, timer);
@@ -103,13 +108,13 @@ SHUNT_NOINLINE CompiledFunction::Decision CompiledFunction::State::decideWithout
     const CompileArguments& arguments, uint64_t sizes, uint64_t hash, CallTimer& timer) {
   const uint64_t recorded = tally.recorded.load(std::memory_order_acquire);
   for (const Tensor* t : arguments.tensors)
-    if (const char* why = compiled::whyNotWith(*t, links_history.load(std::memory_order_relaxed)))
+    if (const Why why = compiled::whyNotWith(*t, links_history.load(std::memory_order_relaxed)); why != Why::kNone)
       return call(timer, why);
   if (given_up.load(std::memory_order_relaxed)) {
-    letPass(hash, PassingKinds::kMost);
-    return call(timer);
+    letPass(hash, PassingKinds::kMost, Why::kGivenUp);
+    return call(timer, Why::kGivenUp);
   }
-  if (recording.exchange(true, std::memory_order_acquire)) return call(timer);
+  if (recording.exchange(true, std::memory_order_acquire)) return call(timer, Why::kRecordedElsewhere);
   RecordingTurn turn(recording);
   // Another thread may have made it meanwhile.
   const bool is_more = tally.recorded.load(std::memory_order_acquire) != recorded;
@@ -117,18 +122,19 @@ SHUNT_NOINLINE CompiledFunction::Decision CompiledFunction::State::decideWithout
   if (const Variant* variant = is_more ? variants.findElse(arguments, sizes, fitsNow) : nullptr)
     return {Way::kRun, variant};
   const CompileKind kind = kindOf(arguments);
-  switch (worthOfRecording(kind)) {
-    case Worth::kNow:
-      turn.leaveSet();  // until the attempt has ended
-      return {Way::kRecord, nullptr};
-    case Worth::kNever:
-      letPass(hash, PassingKinds::kMost);
-      break;
-    case Worth::kNotYet:
-      if (isTimed()) timer.startMiss(kind);
-      break;
+  const Why why = whyNotRecorded(kind, arguments);
+  if (why == Why::kNone) {
+    turn.leaveSet();  // until the attempt has ended
+    return {Way::kRecord, nullptr};
   }
-  return call();
+  const bool may_be_later = why == Why::kNew || why == Why::kTooSeldom || why == Why::kNoBudget;
+  if (!may_be_later) {
+    letPass(hash, PassingKinds::kMost, why);
+  } else if (isTimed()) {
+    timed_why.store(why, std::memory_order_relaxed);
+    timer.startMiss(kind);
+  }
+  return call(why);
 }
 
 const CompiledFunction::Variant* CompiledFunction::State::add(std::unique_ptr<Variant> variant) {
@@ -140,6 +146,8 @@ const CompiledFunction::Variant* CompiledFunction::State::add(std::unique_ptr<Va
   setInUse(*variant, true);
   const Variant* made = variants.add(std::move(variant));
   seen.made(made->kind);
+  if (last_missed && last_missed->kind == made->kind.kind && last_missed->sizes == made->kind.sizes)
+    last_missed.reset();
   tally.recorded.fetch_add(1, std::memory_order_release);
   return made;
 }

@@ -14,6 +14,7 @@
 #include "src/compile/calls_seen.h"
 #include "src/compile/checks/switches.h"
 #include "src/compile/variants.h"
+#include "src/compile/worth/new_arguments.h"
 #include "src/compile/worth/passing_kinds.h"
 #include "src/compile/worth/recording_cost.h"
 #include "src/tiering/function_tally.h"
@@ -49,20 +50,23 @@ struct CompiledFunction::State {
   std::atomic<bool> recording{false}, given_up{false};
   std::atomic<bool> compiles_backward{true};  // until a graph had better kept its history
   std::atomic<bool> links_history{true};      // until a graph was found that can't, for arguments from other graphs
-  std::atomic<const char*> unusual{nullptr};  // why the last call whose thread or tensors no graph can serve was one
-  std::atomic<int> graphs_in_use{0};          // Variant::is_in_use
-  std::atomic<uint32_t> passing_last{0};      // calls that pass by since the last look,
-  std::atomic<int64_t> passing_ns{0};         // and what one of them takes
+  compiled::WhyCounts whys;
+  std::atomic<compiled::Why> timed_why{};    // of the last call of the function that was timed,
+  std::atomic<compiled::Why> passing_why{};  // and of those that it lets pass
+  std::atomic<int> graphs_in_use{0};         // Variant::is_in_use
+  std::atomic<uint32_t> passing_last{0};     // calls that pass by since the last look,
+  std::atomic<int64_t> passing_ns{0};        // and what one of them takes
   compiled::PassingKinds passing_kinds;
   std::atomic<uint32_t> passed_in_a_row{0};  // that these have let pass, since a graph ran:
   std::atomic<uint64_t> hits_before{0};      // the number of its runs then
   std::atomic<int> open_trials{0};
   std::atomic<uint32_t> drawn{1};  // the last number that letPass() has drawn
   compiled::RecordingCost recording_cost;
-  std::mutex mutex;
+  mutable std::mutex mutex;
   // Behind the mutex.
   compiled::CallsSeen seen;
-  std::optional<CompileKind> last_missed;  // of the last call that found no graph
+  compiled::NewArguments new_arguments;
+  std::optional<CompileKind> last_missed;  // of the last call that found no graph, and has none yet
   std::string refusal;
   int failures = 0;
   bool was_raced = false;  // the last attempt, by a registration
@@ -72,21 +76,22 @@ struct CompiledFunction::State {
   /// Whether times decide what is recorded and used.
   bool isTimed() const { return options.record_after == CompileOptions::kWhenItPays; }
   bool mayPass() const { return isTimed() && graphs_in_use.load(std::memory_order_relaxed) == 0; }
-  /// The function is to run.
-  Decision call() {
+  /// The function is to run: Note [Why a call runs the function] (guards/why.h).
+  Decision call(compiled::Why why) {
+    whys.add(why);
     tally.eager.fetch_add(1, std::memory_order_relaxed);
     return {};
   }
   /// One that passing_kinds let pass.
-  Decision callWithoutLook();
-  Decision call(CallTimer& timer, const char* why = nullptr);
+  Decision callWithoutLook(uint64_t hash);
+  Decision call(CallTimer& timer, compiled::Why why);
   /// `began`: the look at the call, where a trial is open.
   Decision callInTrial(const Variant& variant, const CompileArguments& arguments, int64_t began, CallTimer& timer);
   /// After a call of the function that took so long: lets some pass by.
-  void letPass(int64_t nanoseconds);
-  void letAllPass(uint64_t many);
+  void letPass(int64_t nanoseconds, compiled::Why why);
+  void letAllPass(uint64_t many, compiled::Why why);
   /// Lets calls with such a hash pass by, `most` or somewhat fewer.
-  void letPass(uint64_t hash, uint64_t most);
+  void letPass(uint64_t hash, uint64_t most, compiled::Why why);
   /// A number up to `most`, at least half of it.
   uint64_t drawUpTo(uint64_t most);
   /// Calls that have passed by since the last look, which are then counted.
@@ -101,8 +106,8 @@ struct CompiledFunction::State {
   /// Whether the variant may run, as nothing was registered since. Retires it where not.
   bool fits(const Variant& variant);
   Decision decideWithoutVariant(const CompileArguments& arguments, uint64_t sizes, uint64_t hash, CallTimer& timer);
-  enum class Worth : uint8_t { kNever, kNotYet, kNow };
-  Worth worthOfRecording(const CompileKind& kind);
+  /// Why such a call isn't recorded, kNone: it is to be.
+  compiled::Why whyNotRecorded(const CompileKind& kind, const CompileArguments& arguments);
   const Variant* add(std::unique_ptr<Variant> variant);
   /// What an attempt to record has come to, where that is no variant; `threw`: the function itself did, too.
   void noteAttempt(const CompileKind& kind, const std::string& why, bool threw);
@@ -117,9 +122,11 @@ struct CompiledFunction::State {
     const std::lock_guard lock(mutex);
     return variants.all();
   }
+  std::string explainCounts() const;
   std::string explainVariants() const;
   std::string explainBounds() const;
   std::string explainMiss(const CompileKind& call) const;
+  std::string explainRecording() const;
 };
 
 }  // namespace shunt::detail

@@ -78,17 +78,29 @@ void checkGivenTensors(const std::vector<std::pair<Tensor, Tensor>>& given) {
   }
 }
 
-/// What a backward() from each output throws: Note [History that is over]. Empty where there is no history, or all of
-/// them have one that goes on.
-std::vector<std::string> endsOfHistory(const Graph& graph, const std::vector<Tensor>& fakes, bool& goes_on) {
+/// What a backward() from a result throws: Note [History that is over]. Empty: its history goes on.
+std::string endOfHistory(const Tensor& fake, bool differentiated) {
+  if (const char* why = whyNoGraphHasHistoryOf(fake)) refuse(why);
+  const std::string custom = customFunctionIn(fake);
+  // Where no backward() has freed anything, a program's backward isn't called to find that out.
+  const std::string error = custom.empty() || differentiated ? errorOfEndedHistory(fake) : "";
+  if (error.empty() && !custom.empty())
+    refuse(detail::str("the history of a result goes on through the custom autograd function ", custom,
+                       ", whose node no graph can make: call backward() inside of the function, or return the result "
+                       "detached"));
+  return error;
+}
+
+/// Of each output. Empty where there is no history, or all of them have one that goes on.
+std::vector<std::string> endsOfHistory(const Graph& graph, const std::vector<Tensor>& fakes, bool differentiated,
+                                       bool& goes_on) {
   std::vector<std::string> errors(fakes.size());
   bool any_over = false;
   for (size_t i = 0; i < fakes.size(); ++i) {
     const Graph::Value* value = graph.outputs()[i];
     // Not as it was made: a later write through a view may have given it a history.
     if (value == nullptr || value->kind != Graph::Value::Kind::kResult || !fakes[i].requires_grad()) continue;
-    if (const char* why = whyNoGraphHasHistoryOf(fakes[i])) refuse(why);
-    errors[i] = errorOfEndedHistory(fakes[i]);
+    errors[i] = endOfHistory(fakes[i], differentiated);
     if (!errors[i].empty() && autograd::get_view_autograd_meta(fakes[i]) != nullptr)
       refuse("the function returns a view whose graph a backward() in it has freed");
     (errors[i].empty() ? goes_on : any_over) = true;
@@ -192,8 +204,8 @@ void checkHistoryOf(const detail::CompileArguments& arguments, const Variant& va
   const bool records = std::ranges::any_of(variant.graph.nodes(), mayRecord);
   if ((variant.backward != nullptr && !differentiated) || !records) return variant.guard->linkHistory();
   for (const Tensor* t : arguments.tensors)
-    if (const char* why = whyNotWith(*t))
-      throw KeepsHistory(detail::str("compile: ", why,
+    if (const Why why = whyNotWith(*t); why != Why::kNone)
+      throw KeepsHistory(detail::str("compile: ", textOf(why),
                                      differentiated
                                          ? ", and the function differentiates itself"
                                          : ", and the backward pass of the function's result is not compiled",
@@ -241,7 +253,7 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   const std::vector<Tensor> outputs = detail::TracedResults::outputs(trace);
   std::vector<std::pair<Tensor, Tensor>> given = detail::TracedResults::captured(trace);
   for (const auto& [real, fake] : given) {
-    if (const char* why = whyNotWith(real)) refuse(why);
+    if (const Why why = whyNotWith(real); why != Why::kNone) refuse(textOf(why));
     variant->captured.push_back(real);
   }
   for (size_t i = 0; i < wrappers.size(); ++i)
@@ -257,7 +269,7 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   variant->graph = trace.finish();
   for (const Tensor& t : outputs) recorded.add(t);
   bool history_goes_on = false;
-  variant->ended = endsOfHistory(variant->graph, outputs, history_goes_on);
+  variant->ended = endsOfHistory(variant->graph, outputs, differentiated, history_goes_on);
   variant->any_ended = !std::ranges::all_of(variant->ended, &std::string::empty);
   // In which order gradients of gradients are added depends on when views of what was written get their nodes, and on
   // clones that autograd saves: the graph shows neither.

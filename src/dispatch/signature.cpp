@@ -1,10 +1,8 @@
 // C++ signatures against schemas.
+#include "src/base/demangled.h"
 #include "src/dispatch/errors.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
 
 namespace shunt {
 namespace {
@@ -43,13 +41,7 @@ std::string misfit(const FunctionSchema& schema, const CppSignature& signature) 
   return "";
 }
 
-std::string CppSignature::str() const {
-  int status = 0;
-  char* text = abi::__cxa_demangle(id->name(), nullptr, nullptr, &status);
-  std::string out = status == 0 ? text : id->name();
-  std::free(text);
-  return out;
-}
+std::string CppSignature::str() const { return detail::demangled(id->name()); }
 
 std::string placeOf(const std::source_location& where) {
   std::string_view file = where.file_name();

@@ -1,22 +1,22 @@
 #include "src/trace/call_site.h"
 
-#include <cxxabi.h>
+#include "src/base/demangled.h"
+#include "src/base/elf_symbols.h"
+
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <link.h>
 
 #include <fmt/format.h>
-
-#include <cstdlib>
-#include <cstring>
-#include <memory>
 
 namespace shunt::trace_detail {
 namespace {
 
-std::string demangled(const char* name) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
-  return status == 0 && text != nullptr ? text.get() : name;
+/// The function at an address in a file, whose name the dynamic linker has only if it is exported.
+std::string functionAt(const Dl_info& at, uintptr_t address) {
+  std::string name = detail::ElfSymbols(at.dli_fname).nameAt(address);
+  if (name.empty() && at.dli_sname != nullptr) name = at.dli_sname;
+  return detail::demangled(name);
 }
 
 }  // namespace
@@ -29,10 +29,13 @@ std::string callSite() {
   for (int i = 0; i < n; ++i) {
     // One byte back: the return address may belong to the next line.
     const auto address = reinterpret_cast<uintptr_t>(frames[i]) - 1;
-    if (dladdr(reinterpret_cast<void*>(address), &at) == 0 || at.dli_fname == nullptr) continue;
+    link_map* object = nullptr;
+    if (dladdr1(reinterpret_cast<void*>(address), &at, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0 ||
+        at.dli_fname == nullptr || object == nullptr)
+      continue;
     if (at.dli_fbase == self.dli_fbase) continue;
-    const uintptr_t offset = address - reinterpret_cast<uintptr_t>(at.dli_fbase);
-    const std::string where = at.dli_sname != nullptr ? demangled(at.dli_sname) + " in " : "";
+    const uintptr_t offset = address - object->l_addr;
+    const std::string function = functionAt(at, offset), where = function.empty() ? "" : function + " in ";
     return fmt::format(" (called from {}{}; addr2line -Cfie {} {:#x} shows the line)", where, at.dli_fname,
                        at.dli_fname, offset);
   }

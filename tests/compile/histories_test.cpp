@@ -109,6 +109,61 @@ TEST(CompileHistories, HistoriesThatNoGraphGivesRunTheFunction) {
   EXPECT_THAT(mixed.explain(), HasSubstr("others whose graph it hasn't"));
 }
 
+struct Cubed : autograd::Function<Cubed> {
+  static Tensor forward(autograd::AutogradContext* context, const Tensor& x, double factor) {
+    context->save_for_backward({x});
+    context->saved_data["factor"] = factor;
+    return x * x * x * factor;
+  }
+  static autograd::variable_list backward(autograd::AutogradContext* context, autograd::variable_list grads) {
+    const Tensor x = context->get_saved_variables()[0];
+    return {grads[0] * x * x * (3 * context->saved_data["factor"].toDouble()), Tensor()};
+  }
+};
+
+/// A training step by a custom function, which returns its loss as it is.
+Tensor stepWith(const Tensor& w, const Tensor& x) {
+  w.mutable_grad() = Tensor();
+  const Tensor loss = Cubed::apply(x.mm(w), 0.5).sum();
+  loss.backward();
+  const NoGradGuard no_grad;
+  w.sub_(w.grad() * 0.01);
+  return loss;
+}
+
+TEST(CompileHistories, AStepWithACustomFunctionReturnsItsLoss) {
+  const Tensor plain = numbers({3, 2}).requires_grad_(), w = numbers({3, 2}).requires_grad_();
+  auto fast = compile([&](const Tensor& x) { return stepWith(w, x); });
+  for (int i = 0; i < kCalls; ++i) {
+    const Tensor x = numbers({4, 3}, 10 + static_cast<uint64_t>(i));
+    const Tensor expected = stepWith(plain, x), loss = fast(x);
+    EXPECT_TRUE(same(loss, expected)) << i << fast.explain();
+    EXPECT_TRUE(same(w, plain)) << i;
+    const std::string error = errorOf([&] { expected.backward(); });
+    EXPECT_THAT(error, HasSubstr("a second time"));
+    EXPECT_EQ(errorOf([&] { Tensor(loss).backward(); }), error) << i;
+  }
+  EXPECT_EQ(fast.counts().hits, kCalls - 1u) << fast.explain();
+}
+
+// The second backward() of this one passes, as nothing was saved: its history goes on.
+TEST(CompileHistories, ACustomFunctionThatSavesNothing) {
+  const Tensor w = numbers({3}).requires_grad_();
+  auto fast = compile([&](const Tensor& x) {
+    w.mutable_grad() = Tensor();
+    const Tensor loss = Twice::apply(w).sum() + x.sum();
+    loss.backward();
+    return loss;
+  });
+  for (int i = 0; i < kCalls; ++i) {
+    Tensor loss = fast(ones({3}));
+    loss.backward();
+    EXPECT_TRUE(same(w.grad(), full({3}, 10.0))) << i << fast.explain();
+  }
+  EXPECT_EQ(fast.counts().hits, 0u);
+  EXPECT_THAT(fast.explain(), HasSubstr("goes on through the custom autograd function Twice"));
+}
+
 TEST(CompileHistories, GradientsOfCapturedTensors) {
   const Tensor w = numbers({3}, 1).requires_grad_(), unused = numbers({3}, 2).requires_grad_();
   const auto f = [&](const Tensor& x) {

@@ -77,9 +77,12 @@ TEST(CompileLook, ExplainSeesARegistrationBeforeTheNextCall) {
 TEST(CompileLook, ExplainSaysWhatACallWouldRun) {
   auto fast = compile([](const Tensor& x) { return x + 1; }, {.max_variants = 2, .max_sizes = 1, .name = "adder"});
   const Tensor x = ones({3});
-  EXPECT_EQ(fast.explain(x), "adder: runs the function: 0 such calls found no graph, and call 2 is to be recorded\n");
+  EXPECT_EQ(
+      fast.explain(x),
+      "adder: runs the function: 0 calls with such arguments found no graph; 1 more run the function, then one is "
+      "recorded (CompileOptions::record_after)\n");
   fast(x);
-  EXPECT_THAT(fast.explain(x), HasSubstr("1 such calls found no graph, and call 2"));
+  EXPECT_THAT(fast.explain(x), HasSubstr("1 call with such arguments found no graph; the next one is recorded"));
   fast(x);
   EXPECT_THAT(fast.explain(x), StartsWith("adder: runs the graph recorded for Float[3]"));
   EXPECT_THAT(fast.explain(ones({4})),

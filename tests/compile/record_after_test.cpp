@@ -153,7 +153,7 @@ TEST(CompileCallsSeen, TimeDecidesWhatIsDue) {
     seen.took(call, kCost / 1000);
   }
   EXPECT_THAT(seen.explain(call, kCost),
-              HasSubstr("have taken 0.1 ms, and one is to be recorded when they have taken 2 ms"));
+              HasSubstr("have taken 0.1 ms; they run the function for 1.9 ms more, then one is recorded"));
   seen.took(call, 2 * kCost);
   EXPECT_TRUE(seen.isDue(call, kCost));
   seen.postpone(call);
@@ -224,7 +224,7 @@ TEST(CompileRecordAfter, AFewShortCallsAreNotRecorded) {
     if (fast.counts().recorded == 0) break;
   }
   EXPECT_EQ(fast.counts().recorded, 0u);
-  EXPECT_THAT(fast.explain(), HasSubstr("no graph yet: such calls have taken"));
+  EXPECT_THAT(fast.explain(), HasSubstr("no graph yet: calls with such arguments have taken"));
   EXPECT_THAT(fast.explain(ones({3})), AllOf(HasSubstr("runs the function"), HasSubstr("record_after")));
 }
 

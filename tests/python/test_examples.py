@@ -19,7 +19,16 @@ RUNS = {
     "char_transformer": (["--steps", "60"],
                          r"step    0  loss .*\nstep   50  loss .*\nstep   59  loss .*\na dispatch.*\n"),
     "modes": ([],
-              r"(aten\.\S+ +\d+ calls?  + ?.* us\n){4,}caught: aten\.sqrt\.default gave NaN\nreplaced: True MmBackward0 \{.*\}\n"),
+              r"(aten\.\S+ +\d+ calls?  + ?.* us\n){4,}caught: aten\.sqrt\.default gave NaN\n"
+              r"caught: aten\.sqrt\.default got NaN\nreplaced: True MmBackward0 \{.*\}\n"
+              r"replaced by size: 1 of 2, True\n"
+              r"mm called from layer, line \d+ `return \(x @ w\)\.relu\(\)`, main, line \d+ `layer\(a, b\)`, "
+              r"<module>, line \d+ `main\(\)`\n"),
+    "compile_and_modes": ([],
+                          r"around: 1 product replaced, 0 graphs run, True\n"
+                          r"inside: 4 products replaced, 0 graphs run, True\n"
+                          r"main\.<locals>\.inside:\n.*compile_and_modes\.py:\d+.*\n(.*\n)*"
+                          r"fullgraph: 1 product replaced, 2 graphs run, True\n"),
     "custom_operator": ([], r"values .*\ngradients .*\ngradcheck True\ncalled by name: True\nfake: \(1000, 1000\)\n"),
 }
 

@@ -45,6 +45,29 @@ variable_list tensorsIn(PyObject* tuple, const char* who) {
   return list;
 }
 
+/// Of the error that is set, which stays set.
+std::string textOfError() {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  const Ref text = Ref::steal(value != nullptr ? PyObject_Str(value) : nullptr);
+  const char* const utf8_text = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  std::string out = utf8_text != nullptr ? utf8_text : "";
+  PyErr_Clear();
+  PyErr_Restore(type, value, traceback);
+  return out;
+}
+
+/// What a program's backward raises. C++ asks for the text: compile() has to know an error of a graph that was freed.
+class BackwardError final : public PythonError {
+ public:
+  explicit BackwardError(std::string text) : text_(std::move(text)) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  std::string text_;
+};
+
 }  // namespace
 
 std::string FunctionNode::name() const {
@@ -96,7 +119,8 @@ variable_list FunctionNode::apply(variable_list&& grads) {
   // The context must not go while its function runs, whatever that does.
   const Ref context = Ref::borrow(context_object_);
   const Ref function = backwardOf(context.get());
-  const Ref results = owned(PyObject_Vectorcall(function.get(), arguments.data(), arguments.size(), nullptr));
+  const Ref results = Ref::steal(PyObject_Vectorcall(function.get(), arguments.data(), arguments.size(), nullptr));
+  if (!results) throw BackwardError(textOfError());
   return gradientsOf(results.get());
 }
 

@@ -24,7 +24,8 @@ struct CompiledObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject *function, *specializations;  // a callable; a list
   PyObject *dict, *weak_list;
-  char is_off, is_full;  // calls run the function; a call without a graph is an error
+  unsigned long long calls_off;  // that ran the function since is_off
+  char is_off, is_full;          // calls run the function; a call without a graph is an error
 };
 
 CompiledObject* asCompiled(PyObject* o) { return reinterpret_cast<CompiledObject*>(o); }
@@ -213,8 +214,10 @@ PyObject* callMissed(PyObject* self, const Arguments& a) {
 
 PyObject* callCompiled(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
   CompiledObject* const c = asCompiled(self);
-  if (c->is_off != 0 || recordings > 0) [[unlikely]]
+  if (c->is_off != 0 || recordings > 0) [[unlikely]] {
+    if (recordings == 0) ++c->calls_off;
     return PyObject_Vectorcall(c->function, args, flags, keywords);
+  }
   return guarded([&]() -> PyObject* {
     const Arguments arguments{args, static_cast<size_t>(PyVectorcall_NARGS(flags)), keywords};
     PyObject* const list = c->specializations;
@@ -231,6 +234,7 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, size_t flags, PyOb
       }
       if (s.function == nullptr) {
         if (c->is_full != 0) raiseWithoutGraph(self, object);
+        ++s.calls_without;
         return PyObject_Vectorcall(c->function, args, flags, keywords);
       }
       return SpecializedCall(self, object, arguments, found).run();
@@ -275,6 +279,7 @@ void dealloc(PyObject* self) {
 PyMemberDef members[] = {
     {"_function", T_OBJECT_EX, offsetof(CompiledObject, function), READONLY, "The function itself."},
     {"_specializations", T_OBJECT_EX, offsetof(CompiledObject, specializations), READONLY, "Those in use."},
+    {"_calls_off", T_ULONGLONG, offsetof(CompiledObject, calls_off), 0, "Calls that ran the function since then."},
     {"_is_off", T_BOOL, offsetof(CompiledObject, is_off), 0, "Whether calls run the function."},
     {"_is_full", T_BOOL, offsetof(CompiledObject, is_full), 0, "Whether a call without a graph is an error."},
     {},

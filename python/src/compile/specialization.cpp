@@ -169,10 +169,11 @@ PyObject* plan(PyObject* self, PyObject*) {
 PyObject* counts(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     const CompileCounts c = of(self).function != nullptr ? of(self).function->counts() : CompileCounts{};
-    return Py_BuildValue("{sKsKsKsKsKsd}", "hits", c.hits, "eager", c.eager, "recorded", c.recorded, "invalidated",
-                         c.invalidated, "variants", c.variants, "record_ms", c.record_ms);
+    return Py_BuildValue("{sKsKsKsKsKsd}", "hits", c.hits, "eager", c.eager + of(self).calls_without, "recorded",
+                         c.recorded, "invalidated", c.invalidated, "variants", c.variants, "record_ms", c.record_ms);
   });
 }
+PyObject* callsWithout(PyObject* self, PyObject*) { return PyLong_FromUnsignedLongLong(of(self).calls_without); }
 PyObject* captured(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     Ref list = owned(PyList_New(0));
@@ -197,6 +198,7 @@ PyMethodDef methods[] = {
     {"graph", graph, METH_NOARGS, nullptr},
     {"plan", plan, METH_NOARGS, nullptr},
     {"counts", counts, METH_NOARGS, nullptr},
+    {"calls_without", callsWithout, METH_NOARGS, "calls_without() -> int: calls since it was refused a graph."},
     {"captured", captured, METH_NOARGS, "captured() -> list of the graph's constants."},
     {},
 };

@@ -39,6 +39,7 @@ struct Specialization {
   bool is_confirmed = false;                                // a call was seen to leave all of that as it was
   Ref kept = {};                                            // what the guards need alive
   std::string changed = {};                                 // what the last failed comparison has found
+  uint64_t calls_without = 0;                               // that ran the function since `function` is null
 };
 
 struct SpecializationObject {

@@ -66,6 +66,12 @@ void addModes(const Graph::Modes& modes, Hash& kind) {
 
 }  // namespace
 
+detail::CompileKind kindOfTensor(const Tensor& t) {
+  Hash kind, sizes;
+  add(t, kind, sizes);
+  return {kind.value(), sizes.value()};
+}
+
 detail::CompileKind kindOfCall(const detail::CompileArguments& arguments, const CompileOptions& options) {
   Hash kind, sizes;
   kind.add(arguments.types->hash_code());

@@ -8,6 +8,9 @@
 
 namespace shunt::compiled {
 
+/// Of one tensor, with its grad.
+detail::CompileKind kindOfTensor(const Tensor& t);
+
 detail::CompileKind kindOfCall(const detail::CompileArguments& arguments, const CompileOptions& options);
 
 /// Of the arguments' sizes alone, in a few instructions for each.

@@ -56,42 +56,41 @@ constexpr uint64_t raw(DispatchKeySet keys) { return keys.functionalities().raw(
 
 }  // namespace
 
-const char* whyNotOnThisThread() {
+Why whyNotOnThisThread() {
   constexpr uint64_t kUsual = detail::kDefaultIncluded;
   constexpr uint64_t kOfGuards = raw(kAutogradAndViewKeys) | raw(kAutocastKeys);
   const detail::LocalState& s = detail::tls_state;
   if ((s.included & ~kUsual) != 0) {
     const auto on = DispatchKeySet::fromRaw(s.included);
-    if (on.has(Functionality::Tracer)) return "it was called in a trace";
-    if (on.has(Functionality::Batched)) return "it was called inside vmap or grad";
-    if (on.has(Functionality::Functionalize)) return "it was called under functionalize";
-    if (on.has(Functionality::Fake)) return "it was called in a fake mode";
-    return "a dispatch mode, or a key that a guard includes, was on";
+    if (on.has(Functionality::Tracer)) return Why::kTrace;
+    if (on.has(Functionality::Batched)) return Why::kTransform;
+    if (on.has(Functionality::Functionalize)) return Why::kFunctionalize;
+    if (on.has(Functionality::Fake)) return Why::kFakeMode;
+    return Why::kMode;
   }
-  if ((s.user_excluded & ~(kOfGuards | detail::kDefaultExcluded)) != 0) return "a guard excludes keys";
-  if ((s.mode & detail::kModeAnomaly) != 0) return "anomaly detection was on";
-  if ((s.mode & detail::kModeSavedHooks) != 0) return "saved-tensor hooks were on";
-  return nullptr;
+  if ((s.user_excluded & ~(kOfGuards | detail::kDefaultExcluded)) != 0) return Why::kExcludedKeys;
+  if ((s.mode & detail::kModeAnomaly) != 0) return Why::kAnomaly;
+  if ((s.mode & detail::kModeSavedHooks) != 0) return Why::kSavedHooks;
+  return Why::kNone;
 }
 
-const char* whyNotWith(const Tensor& t, bool links_history) {
-  if (!t.defined()) return nullptr;
+Why whyNotWith(const Tensor& t, bool links_history) {
+  if (!t.defined()) return Why::kNone;
   constexpr DispatchKeySet kWrappers =
       DispatchKeySet::of(Functionality::Python) | DispatchKeySet::of(Functionality::Functionalize) |
       DispatchKeySet::of(Functionality::Batched) | DispatchKeySet::of(Functionality::Tracer) |
       DispatchKeySet::of(Functionality::Fake) | DispatchKeySet::of(Functionality::TransformBack) |
       DispatchKeySet::of(Functionality::PythonKernel);
-  if (t.key_set().hasAny(kWrappers)) return "a tensor is a wrapper, or fake";
+  if (t.key_set().hasAny(kWrappers)) return Why::kWrapper;
   // Steps that do without their operators know no kernels for other keys than these.
   const DispatchKeySet keys = DispatchKeySet::fromRaw(keysThatMatter(t));
-  if (keys.functionalities() != DispatchKeySet::of(Functionality::Dense))
-    return "a tensor has keys for which operators may have kernels of their own";
+  if (keys.functionalities() != DispatchKeySet::of(Functionality::Dense)) return Why::kOtherKeys;
   const auto* meta = autograd::get_autograd_meta(t);
-  if (links_history || meta == nullptr || !meta->requires_grad()) return nullptr;
-  if (!t.is_leaf()) return "a tensor has a graph from outside of the function";
+  if (links_history || meta == nullptr || !meta->requires_grad()) return Why::kNone;
+  if (!t.is_leaf()) return Why::kOutsideHistory;
   const auto accumulator = meta->grad_accumulator_.lock();
   const bool hooked = meta->hooks_ != nullptr || (accumulator.defined() && accumulator->hooks() != nullptr);
-  return hooked ? "a tensor has hooks" : nullptr;
+  return hooked ? Why::kHooks : Why::kNone;
 }
 
 const char* TensorKind::difference(const Tensor& t, bool links_history) const {
@@ -103,7 +102,7 @@ const char* TensorKind::difference(const Tensor& t, bool links_history) const {
   if (impl.is_wrapped_number() != wrapped_number) return "number";
   if (autograd::get_autograd_meta(t) == nullptr) return requires_grad || !is_leaf ? "gradient" : nullptr;
   if (t.requires_grad() != requires_grad || t.is_leaf() != is_leaf) return "gradient";
-  return requires_grad && whyNotWith(t, links_history) != nullptr ? "hooks" : nullptr;
+  return requires_grad && whyNotWith(t, links_history) != Why::kNone ? "hooks" : nullptr;
 }
 
 Guard::Guard(const detail::CompileArguments& arguments, const CompileOptions& options)

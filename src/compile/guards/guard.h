@@ -2,6 +2,8 @@
 // (include/shunt/compile/compile.h). Values; any thread.
 #pragma once
 
+#include "src/compile/guards/why.h"
+
 #include <shunt/compile/compile.h>
 
 #include <atomic>
@@ -29,11 +31,11 @@ struct TensorKind {
   std::unique_ptr<TensorKind> grad = nullptr;  // null where there is none
 };
 
-/// Why the function itself has to run with these settings of the thread; null where a graph may.
-const char* whyNotOnThisThread();
+/// Why the function itself has to run with these settings of the thread.
+Why whyNotOnThisThread();
 /// The same for a tensor among its arguments or captures. `links_history`: what comes of a graph from outside of the
 /// function, or has hooks, is fine.
-const char* whyNotWith(const Tensor& t, bool links_history = false);
+Why whyNotWith(const Tensor& t, bool links_history = false);
 
 class FlatGuard;
 

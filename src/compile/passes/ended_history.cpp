@@ -57,10 +57,18 @@ const char* whyNoGraphHasHistoryOf(const Tensor& fake_result) {
   if (meta != nullptr && meta->retains_grad_) return "the function returns a tensor that retains its grad";
   for (const Node* node : nodesOf(fake_result)) {
     if (node->hooks() != nullptr) return "the function adds hooks to a result's graph";
-    if (dynamic_cast<const autograd::CustomNode*>(node) != nullptr)
-      return "a result's gradients go through a custom autograd function";
   }
   return nullptr;
+}
+
+std::string customFunctionIn(const Tensor& fake_result) {
+  for (const Node* node : nodesOf(fake_result)) {
+    if (dynamic_cast<const autograd::CustomNode*>(node) == nullptr) continue;
+    std::string name = node->name();
+    if (name.starts_with("CppNode<")) name = name.substr(8, name.size() - 9);
+    return name.substr(name.rfind(':') + 1);
+  }
+  return {};
 }
 
 std::string errorOfEndedHistory(const Tensor& fake_result) {
@@ -72,7 +80,9 @@ std::string errorOfEndedHistory(const Tensor& fake_result) {
     const auto* leaf = dynamic_cast<const autograd::AccumulateGrad*>(node);
     if (leaf == nullptr) continue;
     if (!errorOf([&] { autograd::grad({fake_result}, {leaf->variable}, {ones}, true); }).starts_with(kFreed))
-      throw Error("compile: the function returns a tensor of which a backward() in it has freed a part of the graph");
+      throw Error(
+          "compile: the function returns a tensor of which a backward() in it has freed a part of the graph: "
+          "return it detached");
   }
   return error;
 }

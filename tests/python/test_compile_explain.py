@@ -1,0 +1,178 @@
+"""explain() of a compiled function has a reason for every call that ran the function; custom functions in compiled
+steps."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import shunt
+from compiling import hits, unchecked
+from shunt.utils._python_dispatch import TorchDispatchMode
+
+WATCHED = "it was watched, as such arguments, or values that the function reads, were seen for the first time"
+
+
+def listed(function):
+    """Calls that ran the function by the reasons that explain() lists, and in all."""
+    text = function.explain()
+    calls = re.findall(r"^ +(\d+) calls? ran the function(?:: |\b)", text, re.M)
+    return sum(map(int, calls)), function.counts()["eager"]
+
+
+def affine(x, k=2.0):
+    return (x * k + 1).relu()
+
+
+def test_not_called_yet():
+    assert unchecked(affine).explain() == "affine:\n  not called yet"
+
+
+def test_the_first_calls():
+    f = unchecked(affine)
+    for _ in range(4):
+        f(shunt.ones(2))
+    assert f.explain() == f"""\
+affine:
+  variant 0: {f._specializations[0].num_guards()} guards of Python's state
+    affine: 2 calls ran a graph, 1 the function
+      1 call ran the function: such arguments were seen for the first time
+    variant 0 for Float[2], 0 captured tensors, grad mode on: 3 operators
+  1 call ran the function: {WATCHED}"""
+    assert listed(f) == (2, 2)
+
+
+def test_other_sizes_in_each_call():
+    f = unchecked(affine)
+    for n in range(1, 7):
+        f(shunt.ones(n))
+    assert f.explain().endswith(f"""\
+    affine: 0 calls ran a graph, 5 the function
+      5 calls ran the function: such arguments were seen for the first time
+    no graph yet: 1 call with such arguments found no graph; the next one is recorded (CompileOptions::record_after)
+    5 calls had arguments that no call before had, and sizes or strides of tensor 0 of the arguments changed 4 times: \
+each size needs a graph, so use few sizes, for example by padding
+  1 call ran the function: {WATCHED}""")
+    assert listed(f) == (6, 6)
+
+
+def test_other_whole_numbers_in_each_call():
+    f = unchecked(affine)
+    with pytest.warns(UserWarning, match="max_variants"):
+        for k in range(12):
+            f(shunt.ones(2), k)
+    assert "  8 calls ran the function: " + WATCHED in f.explain()
+    assert "  4 calls ran the function: there are 8 variants (max_variants) for other values of " in f.explain()
+    assert listed(f) == (12, 12)
+
+
+def test_a_function_without_a_graph():
+    def reads(x):
+        return x * x.sum().item()
+    f = unchecked(reads)
+    with pytest.warns(UserWarning, match="item"):
+        for _ in range(5):
+            f(shunt.ones(2))
+    assert "test_compile_explain.py" in f.explain() and "item()" in f.explain()
+    assert hits(f) == 0 and listed(f) == (5, 5)
+
+
+def test_a_function_that_is_left_alone():
+    f = unchecked(lambda x: print(end="") or x * 2)
+    for _ in range(5):
+        f(shunt.ones(2))
+    assert "runs without a graph: " in f.explain() and "print" in f.explain()
+    assert "    4 calls ran the function since then" in f.explain()
+    assert listed(f) == (5, 5)
+
+
+def test_under_a_mode():
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+    f = unchecked(affine)
+    for _ in range(3):
+        f(shunt.ones(2))
+    with Mode():
+        for _ in range(3):
+            f(shunt.ones(2))
+    assert "      3 calls ran the function: a dispatch mode, or a key that a guard includes, was on\n" in f.explain()
+    assert listed(f) == (5, 5)
+
+
+def test_switched_off():
+    program = """
+import shunt
+f = shunt.compile(lambda x: x + 1, name="f")
+for _ in range(3):
+    f(shunt.ones(2))
+print(f.explain())
+print(f.counts()["eager"])
+"""
+    run = subprocess.run([sys.executable, "-c", program], env={**os.environ, "SHUNT_COMPILE": "0"}, capture_output=True,
+                         text=True, timeout=100, check=True)
+    assert run.stdout == """\
+f:
+  SHUNT_COMPILE=0: all calls run the function
+  3 calls ran the function without a look at the arguments
+3
+"""
+
+
+class Cubed(shunt.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x)
+        ctx.factor = factor
+        return x * x * x * factor
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, = ctx.saved_tensors
+        return grad * x * x * (3 * ctx.factor), None
+
+
+def make_step(w):
+    def step(x):
+        w.grad = None
+        loss = Cubed.apply(x @ w, 0.5).sum()
+        loss.backward()
+        with shunt.no_grad():
+            w.sub_(w.grad * 0.01)
+        return loss
+    return step
+
+
+def test_a_step_with_a_custom_function_returns_its_loss():
+    start = shunt.randn(3, 2)
+    plain, w = start.clone().requires_grad_(), start.clone().requires_grad_()
+    step, fast = make_step(plain), unchecked(make_step(w))
+    for _ in range(6):
+        x = shunt.randn(4, 3)
+        expected, loss = step(x), fast(x)
+        assert loss.requires_grad and loss.item() == expected.item(), fast.explain()
+        assert shunt.equal(plain, w)
+        with pytest.raises(RuntimeError) as eager:
+            expected.backward()
+        with pytest.raises(RuntimeError) as compiled:
+            loss.backward()
+        assert str(compiled.value) == str(eager.value) and "a second time" in str(eager.value)
+    assert hits(fast) == 4, fast.explain()
+
+
+def test_a_history_that_goes_on_through_a_custom_function():
+    w = shunt.randn(3, requires_grad=True)
+    f = unchecked(lambda x: Cubed.apply(x * w, 2.0).sum())
+    with pytest.warns(UserWarning, match="runs without a graph"):
+        for _ in range(4):
+            f(shunt.ones(3)).backward()
+    assert hits(f) == 0
+    assert ("not recorded: compile: the history of a result goes on through the custom autograd function "
+            "CubedBackward, whose node no graph can make: call backward() inside of the function, or return the result "
+            "detached\n") in f.explain()
+    detached = unchecked(lambda x: Cubed.apply(x * w, 2.0).sum().detach())
+    for _ in range(4):
+        detached(shunt.ones(3))
+    assert hits(detached) == 2, detached.explain()
