@@ -1,5 +1,7 @@
 #include "src/compile/guards/why.h"
 
+#include "src/compile/checks/switches.h"
+
 #include <shunt/core/error.h>
 
 #include <algorithm>
@@ -11,7 +13,7 @@ namespace shunt::compiled {
 const char* textOf(Why why) {
   switch (why) {
     case Why::kSwitchedOff:
-      return "SHUNT_COMPILE=0";
+      return whySwitchedOff();
     case Why::kFoundWrong:
       return "a check has found that a graph differs from the function";
     case Why::kTrace:
