@@ -46,14 +46,17 @@ template <std::signed_integral Dim>
 Tensor var(const Tensor& self, Dim dim) {
   return var(self, IntArrayRef(int64_t{dim}));
 }
+/// Over one dimension. (A number could also be std(unbiased), as it converts to bool.)
 template <std::signed_integral Dim>
 Tensor std(const Tensor& self, Dim dim) {
   return std(self, IntArrayRef(int64_t{dim}));
 }
+/// Over one dimension.
 template <std::signed_integral Dim>
 std::tuple<Tensor, Tensor> var_mean(const Tensor& self, Dim dim) {
   return var_mean(self, IntArrayRef(int64_t{dim}));
 }
+/// Over one dimension.
 template <std::signed_integral Dim>
 std::tuple<Tensor, Tensor> std_mean(const Tensor& self, Dim dim) {
   return std_mean(self, IntArrayRef(int64_t{dim}));

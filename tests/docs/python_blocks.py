@@ -21,14 +21,16 @@ NEEDS_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.M)
 def blocks_of(page):
     """Returns a page's blocks before the first that needs shunt_torch, and the others."""
     found = pages.blocks(page, pages.read(ROOT, page))
-    first = next((i for i, block in enumerate(found) if block.language == "python" and NEEDS_SHUNT_TORCH.search(block.text)),
-                 len(found))
+    needing = [i for i, block in enumerate(found)
+               if block.language == "python" and NEEDS_SHUNT_TORCH.search(block.text)]
+    first = needing[0] if needing else len(found)
     return found[:first], found[first:]
 
 
 def pages_with(blocks_in):
     """The pages that have Python blocks among blocks_in(page)."""
-    return [page for page in pages.documented_pages(ROOT) if any(block.language == "python" for block in blocks_in(page))]
+    documented = pages.documented_pages(ROOT)
+    return [page for page in documented if any(block.language == "python" for block in blocks_in(page))]
 
 
 def run_block(block, shown, namespace):
@@ -47,7 +49,8 @@ def run_commands(block, shown, folder, listed, build):
     if not tools.exists():
         tools.mkdir()
         python = tools / "python3"
-        python.write_text(f"#!/bin/sh\nPYTHONPATH='{os.pathsep.join(filter(None, sys.path))}' exec '{sys.executable}' \"$@\"\n")
+        path = os.pathsep.join(filter(None, sys.path))
+        python.write_text(f"#!/bin/sh\nPYTHONPATH='{path}' exec '{sys.executable}' \"$@\"\n")
         python.chmod(0o755)
         running.prepare(folder, build)
     error = running.run_commands(block, shown, folder, listed, str(tools))

@@ -57,7 +57,7 @@ def run(command, folder, path=""):
 
 
 def run_commands(block, shown, folder, listed, path="", with_python=True):
-    """Runs the commands of a sh block that run here; returns an error's text or None. Output is compared if all of them ran."""
+    """Runs the commands of a sh block that run here; returns an error's text or None. Output is compared if all ran."""
     printed, whole = "", True
     for line, command in commands.commands(block):
         if commands.key(command) in listed or (commands.needs_python(command) and not with_python):

@@ -15,7 +15,7 @@ REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]:\s*<?(\S+?)>?\s*$", re.M)
 HTML_LINK = re.compile(r"\b(?:href|src)=\"([^\"]+)\"")
 HTML_ANCHOR = re.compile(r"<[a-z]+ [^>]*\b(?:id|name)=\"([^\"]+)\"")
 HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*?)(?:\s+#+)?\s*$")
-OUTSIDE = {"build", ".git", ".cache", "node_modules"}
+OUTSIDE = {"build", ".git", ".cache"}  # of the repository's root
 
 
 @dataclasses.dataclass
@@ -58,7 +58,7 @@ def all_pages(root):
     found = []
     for path in root.rglob("*.md"):
         parts = path.relative_to(root).parts
-        if not OUTSIDE & set(parts):
+        if parts[0] not in OUTSIDE:
             found.append("/".join(parts))
     return sorted(found)
 

@@ -21,6 +21,7 @@ struct ForwardPlaces {
   /// The text of what `capture` noted, for the warning.
   std::string (*describe)(const std::shared_ptr<void>& captured) = nullptr;
 };
+/// Sets what notes the places of forward calls; null: nothing does.
 SHUNT_API void set_forward_places(ForwardPlaces places) noexcept;
 
 /// What a node keeps.
@@ -31,6 +32,7 @@ struct ForwardPlace {
 
 class SHUNT_API AnomalyMode {
  public:
+  /// Whether anomaly mode is on, whether it looks for NaNs, and the switch of both.
   static bool is_enabled();
   static bool should_check_nan();
   static void set_enabled(bool enabled, bool check_nan = true);

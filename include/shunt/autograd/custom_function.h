@@ -24,6 +24,7 @@
 
 namespace shunt::autograd {
 
+/// What forward leaves for backward, and what it says of its inputs and outputs. Lives as long as the node.
 class SHUNT_API AutogradContext {
  public:
   AutogradContext() = default;
@@ -86,9 +87,11 @@ struct SHUNT_API CustomNode : public Node {
   void save();
 };
 
+/// The node of a custom function T.
 template <class T>
 struct CppNode final : public CustomNode {
   using CustomNode::CustomNode;
+  /// T::forward on the arguments, recorded.
   template <class... Args>
   static auto run(Args&&... args);
 
@@ -99,6 +102,7 @@ struct CppNode final : public CustomNode {
 /// Base of custom functions; T has static forward(AutogradContext*, ...) -> Tensor or variable_list, and backward.
 template <class T>
 struct Function {
+  /// Runs T::forward on the arguments, and records a node that runs T::backward where an input requires grad.
   template <class... Args>
   static auto apply(Args&&... args) {
     return CppNode<T>::run(std::forward<Args>(args)...);

@@ -18,9 +18,11 @@ struct Edge {
   Edge() = default;
   Edge(intrusive_ptr<Node> function, uint32_t input_nr);  // in node.h
 
+  /// Whether it leads to a node.
   bool is_valid() const { return function.defined(); }
   bool operator==(const Edge& o) const { return function == o.function && input_nr == o.input_nr; }
 
+  /// The node, and which of its inputs.
   intrusive_ptr<Node> function;
   uint32_t input_nr = 0;
 };

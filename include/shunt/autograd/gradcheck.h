@@ -9,6 +9,7 @@
 
 namespace shunt::autograd {
 
+/// Tolerances of gradcheck.
 struct GradcheckOptions {
   double eps = 1e-6;
   double atol = 1e-5;
@@ -17,6 +18,7 @@ struct GradcheckOptions {
   uint64_t seed = 0;
 };
 
+/// The function that is checked: tensors to tensors.
 using GradcheckFunction = std::function<variable_list(const variable_list& inputs)>;
 
 /// Throws shunt::Error that shows both Jacobians when they differ. Each output is checked alone, so the others'

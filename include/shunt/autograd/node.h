@@ -25,6 +25,7 @@
 namespace shunt {
 
 namespace autograd {
+/// Tensors, some of which may be undefined: a node's gradients.
 using variable_list = std::vector<Tensor>;
 struct NodeHooks;
 struct ForwardPlace;
@@ -88,6 +89,7 @@ struct SHUNT_API Node : public intrusive_ptr_target {
     first_input_.describe(output);
     return num_inputs_++;
   }
+  /// An input that gets no gradient; then how many inputs there are, and what each takes.
   uint32_t add_undefined_input();
   void clear_input_metadata();
   uint32_t num_inputs() const { return num_inputs_; }
@@ -169,6 +171,7 @@ using shunt::Node;
 
 inline Edge::Edge(intrusive_ptr<Node> node, uint32_t nr) : function(std::move(node)), input_nr(nr) {}
 
+/// What runs before and after a node.
 struct NodeHooks {
   HookList<PreHook> pre;
   HookList<PostHook> post;

@@ -14,6 +14,7 @@
 
 namespace shunt::autograd {
 
+/// What is called in place of keeping a saved tensor: `pack` when it is saved, `unpack` when backward needs it.
 struct SavedTensorHooks {
   /// What to keep of `tensor`, which it must not change.
   std::function<std::shared_ptr<void>(const Tensor& tensor)> pack;

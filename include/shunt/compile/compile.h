@@ -73,6 +73,7 @@ SHUNT_API CompileCheck default_compile_check();
 /// As SHUNT_COMPILE_RECORD_AFTER says: auto or a number; unset: CompileOptions::kWhenItPays.
 SHUNT_API int default_record_after();
 
+/// Options of compile(), each with a default.
 struct CompileOptions {
   /// Variables that the function reads and that may hold other tensors later: compared at each call.
   std::vector<const Tensor*> captures = {};
@@ -289,6 +290,7 @@ class Compiled {
     }
   }
 
+  /// What its calls did so far.
   CompileCounts counts() const { return state_->counts(); }
   /// Text: variants with their guards, and why calls ran the function.
   std::string explain() const { return state_->explain(); }

@@ -26,6 +26,7 @@ struct SHUNT_API AliasInfo {
   /// Normalises the sets.
   AliasInfo(std::vector<std::string> before, std::vector<std::string> after, bool is_write);
 
+  /// Whether the set before (after) the operator ran is the wildcard "*".
   bool isWildcardBefore() const { return before_sets.size() == 1 && before_sets.front() == "*"; }
   bool isWildcardAfter() const { return after_sets.size() == 1 && after_sets.front() == "*"; }
   bool operator==(const AliasInfo&) const = default;
@@ -44,6 +45,7 @@ struct EnumConstant {
 /// A default value as the schema gives it, already of the argument's type: `float p=2` holds a double, `int[2] s=1` the
 /// list [1, 1], `Device d="cpu"` and `Dimname d="N"` a string. NaN equals NaN, and 0.0 differs from -0.0.
 struct SHUNT_API DefaultValue {
+  /// The types of values that are no plain C++ types.
   using None = std::monostate;
   using List = std::vector<DefaultValue>;
   std::variant<None, bool, int64_t, double, std::string, EnumConstant, List> value;
@@ -56,6 +58,7 @@ struct SHUNT_API DefaultValue {
   explicit DefaultValue(EnumConstant v) : value(std::move(v)) {}
   explicit DefaultValue(List v) : value(std::move(v)) {}
 
+  /// Which kind of value it is.
   bool isNone() const { return std::holds_alternative<None>(value); }
   bool isBool() const { return std::holds_alternative<bool>(value); }
   /// An int or the name of one.
@@ -81,6 +84,7 @@ struct SHUNT_API DefaultValue {
 /// the same bits and always show that they are doubles (1.0); PyTorch's own printer gives 17 digits and `1.`.
 SHUNT_API std::ostream& operator<<(std::ostream& out, const DefaultValue& value);
 
+/// An argument or a return of a schema.
 struct SHUNT_API Argument {
   /// Empty for an unnamed return.
   std::string name;
@@ -92,6 +96,7 @@ struct SHUNT_API Argument {
   std::optional<DefaultValue> default_value;
   bool kwarg_only = false;
 
+  /// Whether it has an alias annotation, and whether the operator writes it.
   bool hasAlias() const { return alias.has_value() || container_alias.has_value(); }
   bool is_write() const { return (alias && alias->is_write) || (container_alias && container_alias->is_write); }
   /// An out= argument: written and keyword-only.

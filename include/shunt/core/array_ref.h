@@ -52,6 +52,7 @@ class ArrayRef {
   }
   constexpr const T& front() const { return data_[0]; }
   constexpr const T& back() const { return data_[size_ - 1]; }
+  /// The n elements that begin at `from`.
   constexpr ArrayRef slice(size_t from, size_t n) const { return ArrayRef(data_ + from, n); }
   constexpr ArrayRef slice(size_t from) const { return ArrayRef(data_ + from, size_ - from); }
   constexpr bool equals(ArrayRef o) const {
@@ -60,6 +61,7 @@ class ArrayRef {
       if (!(data_[i] == o.data_[i])) return false;
     return true;
   }
+  /// A copy that owns its elements.
   std::vector<T> vec() const { return std::vector<T>(begin(), end()); }
 
   friend constexpr bool operator==(ArrayRef a, ArrayRef b) { return a.equals(b); }
@@ -74,6 +76,7 @@ class ArrayRef {
   size_t size_ = 0;
 };
 
+/// Sizes, strides, dimensions.
 using IntArrayRef = ArrayRef<int64_t>;
 using OptionalIntArrayRef = std::optional<IntArrayRef>;
 

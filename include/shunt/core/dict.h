@@ -51,6 +51,7 @@ template <class K, class V>
 class DictEntryRef {
  public:
   DictEntryRef(detail::DictEntries* dict, size_t place) : dict_(dict), place_(place) {}
+  /// The key, and the value, which may be replaced.
   K key() const { return detail::fromIValue<K>(dict_->entries[place_].first); }
   V value() const { return detail::fromIValue<V>(dict_->entries[place_].second); }
   void setValue(V value) const { dict_->entries[place_].second = detail::toIValue<V>(std::move(value)); }
@@ -63,6 +64,7 @@ class DictEntryRef {
   size_t place_;
 };
 
+/// A forward iterator over the entries, in the order of their insertion.
 template <class K, class V>
 class DictIterator {
  public:
@@ -151,6 +153,7 @@ class Dict {
     out.entries() = entries();
     return out;
   }
+  /// A copy of all entries, in their order.
   std::vector<std::pair<K, V>> items() const {
     std::vector<std::pair<K, V>> out;
     for (const auto& entry : *this) out.emplace_back(entry.key(), entry.value());

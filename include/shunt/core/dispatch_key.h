@@ -89,6 +89,7 @@ enum class BackendComponent : uint8_t {
 #define SHUNT_COUNT(name) +1
 #define SHUNT_COUNT2(name, prefix) +1
 #define SHUNT_NOTHING(...)
+/// How many backends there are, how many functionalities, and how many of these have a key for each backend.
 inline constexpr int kNumBackends = 0 SHUNT_FORALL_BACKENDS(SHUNT_COUNT);
 inline constexpr int kNumFunctionalities = 0 SHUNT_FORALL_FUNCTIONALITIES(SHUNT_COUNT, SHUNT_COUNT2);
 inline constexpr int kNumPerBackend = 0 SHUNT_FORALL_FUNCTIONALITIES(SHUNT_NOTHING, SHUNT_COUNT2);
@@ -192,6 +193,7 @@ inline constexpr auto kFunctionalityInfo = makeFunctionalityInfo();
 
 }  // namespace detail
 
+/// The number of slots in an operator's table, and of keys.
 inline constexpr int kNumSlots = 1 + kNumFunctionalities - kNumPerBackend + kNumPerBackend * kNumBackends;
 inline constexpr size_t kNumKeys = static_cast<size_t>(DispatchKey::EndOfKeys);
 
@@ -231,6 +233,8 @@ inline constexpr auto kKeyOfSlot = makeKeyOfSlot();
 
 }  // namespace detail
 
+/// Whether it stands for several keys, as CompositeImplicitAutograd does; kernels are registered for it, calls have
+/// none.
 constexpr bool isAliasKey(DispatchKey k) { return k >= DispatchKey::StartOfAliasKeys && k < DispatchKey::EndOfKeys; }
 constexpr const KeyParts& partsOf(DispatchKey k) { return detail::kKeyParts[static_cast<size_t>(k)]; }
 /// Whether kernels can be registered for it alone: it has a slot in each operator's table.
@@ -249,6 +253,7 @@ constexpr DispatchKey toFunctionalityKey(DispatchKey k) {
   return partsOf(k).bits == 0 ? DispatchKey::Undefined
                               : detail::kFunctionalityInfo[static_cast<size_t>(partsOf(k).functionality)].key;
 }
+/// The same from the functionality's key.
 constexpr DispatchKey toRuntimePerBackendFunctionalityKey(DispatchKey functionality, BackendComponent b) {
   return toRuntimeKey(partsOf(functionality).functionality, b);
 }

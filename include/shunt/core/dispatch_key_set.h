@@ -22,6 +22,7 @@ class DispatchKeySet {
   constexpr DispatchKeySet() = default;
   constexpr explicit DispatchKeySet(DispatchKey k) : repr_(bitsOf(k)) {}
   constexpr explicit DispatchKeySet(BackendComponent b) : repr_(detail::bitOf(b)) {}
+  /// Tags of the constructors that make large sets.
   enum Full { FULL };
   enum FullAfter { FULL_AFTER };
   constexpr DispatchKeySet(Full) : DispatchKeySet(full()) {}
@@ -32,6 +33,7 @@ class DispatchKeySet {
   constexpr DispatchKeySet(std::initializer_list<BackendComponent> backends) {
     for (BackendComponent b : backends) repr_ |= detail::bitOf(b);
   }
+  /// The set of these bits, of one functionality or backend, and of everything.
   static constexpr DispatchKeySet fromRaw(uint64_t repr) { return DispatchKeySet(repr, 0); }
   static constexpr DispatchKeySet of(Functionality f) { return fromRaw(detail::bitOf(f)); }
   static constexpr DispatchKeySet of(BackendComponent b) { return fromRaw(detail::bitOf(b)); }
@@ -41,6 +43,7 @@ class DispatchKeySet {
     return fromRaw((detail::bitOf(partsOf(k).functionality) - 1) & (kBackendMask | kFunctionalityMask));
   }
 
+  /// Its bits.
   constexpr uint64_t raw() const { return repr_; }
   constexpr uint64_t raw_repr() const { return repr_; }
   constexpr bool empty() const { return repr_ == 0; }
@@ -64,11 +67,13 @@ class DispatchKeySet {
   }
   constexpr bool operator==(const DispatchKeySet&) const = default;
 
+  /// The set with the key as well.
   constexpr DispatchKeySet add(DispatchKey k) const { return fromRaw(repr_ | bitsOf(k)); }
   /// Removes the functionality bit of the key (and no backend bit).
   constexpr DispatchKeySet remove(DispatchKey k) const { return *this - DispatchKeySet(k); }
   constexpr DispatchKeySet removeBackend(BackendComponent b) const { return fromRaw(repr_ & ~detail::bitOf(b)); }
 
+  /// Its backend bits alone, its functionality bits alone.
   constexpr DispatchKeySet backends() const { return fromRaw(repr_ & kBackendMask); }
   constexpr DispatchKeySet functionalities() const { return fromRaw(repr_ & kFunctionalityMask); }
 
@@ -79,6 +84,7 @@ class DispatchKeySet {
     const auto& info = detail::kFunctionalityInfo[static_cast<size_t>(std::countl_zero(f))];
     return info.first_slot + (info.per_backend ? highestBackendIndex() : 0);
   }
+  /// The key that a call with this set goes to first.
   constexpr DispatchKey highestPriorityKey() const { return keyOfSlot(highestSlot()); }
   /// The highest backend bit; CPU when none is set.
   constexpr BackendComponent highestBackend() const { return static_cast<BackendComponent>(highestBackendIndex()); }
@@ -104,6 +110,7 @@ class DispatchKeySet {
     return out;
   }
 
+  /// The bits of backends, and those of functionalities.
   static constexpr uint64_t kBackendMask = (uint64_t{1} << kNumBackends) - 1;
   static constexpr uint64_t kFunctionalityMask = ~uint64_t{0} << (64 - kNumFunctionalities);
 
@@ -208,6 +215,7 @@ inline std::ostream& operator<<(std::ostream& out, DispatchKeySet ks) { return o
 constexpr DispatchKey highestPriorityBackendTypeId(DispatchKeySet ks) {
   return (ks & (kBackendFunctionalities | DispatchKeySet::fromRaw(DispatchKeySet::kBackendMask))).highestPriorityKey();
 }
+/// The backend's key, as PyTorch's older sources ask for it.
 constexpr DispatchKey legacyExtractDispatchKey(DispatchKeySet ks) { return highestPriorityBackendTypeId(ks); }
 constexpr BackendComponent toBackendComponent(DispatchKey k) {
   return partsOf(k).per_backend ? partsOf(k).backend : BackendComponent::InvalidBit;

@@ -45,14 +45,17 @@ struct KernelForKey {
 class SHUNT_API OpRegistrationListener {
  public:
   virtual ~OpRegistrationListener() = default;
+  /// An operator got its definition, or lost it.
   virtual void onOperatorRegistered(const OperatorHandle& op) = 0;
   virtual void onOperatorDeregistered(const OperatorHandle& op) = 0;
 };
 
 class SHUNT_API Dispatcher {
  public:
+  /// The process's one dispatcher.
   static Dispatcher& singleton();
 
+  /// Operators with a definition or a kernel.
   std::optional<OperatorHandle> findOp(const OperatorName& name) const;
   /// Only operators with a definition.
   std::optional<OperatorHandle> findSchema(const OperatorName& name) const;
@@ -69,10 +72,12 @@ class SHUNT_API Dispatcher {
   R call(const TypedOperatorHandle<R(A...)>& op, A... a) const {
     return op.call(std::forward<A>(a)...);
   }
+  /// Calls the kernel of the highest key in `ks`: how a kernel hands a call on.
   template <class R, class... A>
   R redispatch(const TypedOperatorHandle<R(A...)>& op, DispatchKeySet ks, A... a) const {
     return op.redispatch(ks, std::forward<A>(a)...);
   }
+  /// Calls it on a stack: takes the arguments off, leaves the returns.
   void callBoxed(const OperatorHandle& op, Stack* stack) const { op.callBoxed(stack); }
 
   // Each validates first and changes nothing when it refuses what it is given. Where memory ends, what was not yet
@@ -89,6 +94,7 @@ class SHUNT_API Dispatcher {
                                       std::source_location where = std::source_location::current()) {
     return registerFallback(key, std::move(kernel), where);
   }
+  /// Claims a namespace for SHUNT_LIBRARY, which a process has once.
   RegistrationHandle registerLibrary(std::string ns, std::source_location where);
   /// First tells the listener of every operator that is defined; when it throws meanwhile, the error leaves from here
   /// and the listener is not added. It hears once of each definition and of its end, also of those that other threads
@@ -115,9 +121,11 @@ class SHUNT_API Dispatcher {
   /// checkInvariants of every operator.
   void checkInvariants() const;
 
+  /// How many operators there are, and how many states of them were published, replaced and freed.
   struct Stats {
     size_t operators, states_published, states_retired, states_freed;
   };
+  /// Counts since the process began.
   Stats stats() const;
   /// Frees retired states that no call uses; registering does it now and then by itself.
   size_t reclaim();

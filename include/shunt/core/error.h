@@ -26,6 +26,7 @@ class SHUNT_API Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, std::source_location where = std::source_location::current())
       : std::runtime_error(detail::inContext(message)), where_(where) {}
+  /// Where it was thrown.
   const std::source_location& where() const noexcept { return where_; }
   /// As c10::Error's: messages hold no backtrace here.
   const char* what_without_backtrace() const noexcept { return what(); }

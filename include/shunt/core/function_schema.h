@@ -23,6 +23,7 @@ namespace shunt {
 /// What alias analysis may assume of an operator: what PyTorch's graph compiler asks; Shunt keeps it and asks nothing.
 enum class AliasAnalysisKind : uint8_t { INTERNAL_SPECIAL_CASE, CONSERVATIVE, FROM_SCHEMA, PURE_FUNCTION };
 
+/// An operator's name, arguments and returns.
 class SHUNT_API FunctionSchema {
  public:
   /// Throws shunt::Error when the arguments or returns break a rule above.
@@ -30,11 +31,13 @@ class SHUNT_API FunctionSchema {
                  bool is_vararg = false, bool is_varret = false);
 
   const OperatorName& operator_name() const { return name_; }
+  /// The parts of the name: "aten::add", "Tensor", "aten".
   const std::string& name() const { return name_.name; }
   const std::string& overload_name() const { return name_.overload_name; }
   std::optional<std::string_view> getNamespace() const { return name_.getNamespace(); }
   bool setNamespaceIfNotSet(std::string_view ns) { return name_.setNamespaceIfNotSet(ns); }
 
+  /// In their order; out= arguments are among the arguments.
   const std::vector<Argument>& arguments() const { return arguments_; }
   const std::vector<Argument>& returns() const { return returns_; }
   /// Ends in `...`: takes (returns) any number of further values.
@@ -56,6 +59,7 @@ class SHUNT_API FunctionSchema {
   const Argument* findArgument(std::string_view name) const;
   std::optional<size_t> argumentIndexWithName(std::string_view name) const;
 
+  /// The same schema under another name.
   FunctionSchema cloneWithName(OperatorName name) const;
 
   /// PyTorch's canonical text. parseSchema(s.str()) == s for every schema that the language can write.
@@ -65,6 +69,7 @@ class SHUNT_API FunctionSchema {
   AliasAnalysisKind aliasAnalysis() const {
     return isDefaultAliasAnalysisKind() ? AliasAnalysisKind::CONSERVATIVE : alias_analysis_;
   }
+  /// Whether nobody has set it yet.
   bool isDefaultAliasAnalysisKind() const { return alias_analysis_ == AliasAnalysisKind::INTERNAL_SPECIAL_CASE; }
   void setAliasAnalysis(AliasAnalysisKind kind) { alias_analysis_ = kind; }
 

@@ -18,6 +18,7 @@
 
 namespace shunt {
 
+/// Base of objects that count their references.
 class SHUNT_API intrusive_ptr_target {
  public:
   intrusive_ptr_target(const intrusive_ptr_target&) = delete;
@@ -81,6 +82,7 @@ class SHUNT_API intrusive_ptr_target {
 template <class T>
 class intrusive_ptr {
  public:
+  /// The type of the object.
   using element_type = T;
   constexpr intrusive_ptr() noexcept = default;
   constexpr intrusive_ptr(std::nullptr_t) noexcept {}
@@ -108,6 +110,7 @@ class intrusive_ptr {
     return *this;
   }
 
+  /// Takes over a reference that release() gave away.
   static intrusive_ptr reclaim(T* owned) noexcept {
     intrusive_ptr r;
     r.p_ = owned;
@@ -130,6 +133,7 @@ class intrusive_ptr {
   T* operator->() const noexcept { return p_; }
   T& operator*() const noexcept { return *p_; }
   explicit operator bool() const noexcept { return p_ != nullptr; }
+  /// Whether it refers to an object.
   bool defined() const noexcept { return p_ != nullptr; }
   size_t use_count() const noexcept { return p_ ? p_->intrusive_ptr_target::strongCount() : 0; }
   bool unique() const noexcept { return use_count() == 1; }
@@ -161,9 +165,11 @@ class weak_intrusive_ptr {
   void reset() noexcept {
     if (T* p = std::exchange(p_, nullptr)) p->intrusive_ptr_target::releaseWeak();
   }
+  /// A reference on the object, null where it is gone.
   intrusive_ptr<T> lock() const noexcept {
     return p_ && p_->intrusive_ptr_target::retainIfAlive() ? intrusive_ptr<T>::reclaim(p_) : intrusive_ptr<T>();
   }
+  /// Whether the object is gone.
   bool expired() const noexcept { return !p_ || p_->intrusive_ptr_target::strongCount() == 0; }
   /// The address, for comparing identity only.
   T* unsafeGet() const noexcept { return p_; }
@@ -172,6 +178,7 @@ class weak_intrusive_ptr {
   T* p_ = nullptr;
 };
 
+/// A new object, with its only reference.
 template <class T, class... Args>
 intrusive_ptr<T> make_intrusive(Args&&... args) {
   return intrusive_ptr<T>::reclaim(new T(std::forward<Args>(args)...));

@@ -28,6 +28,7 @@ template <class T>
 class List;
 template <class K, class V>
 class Dict;
+/// Arguments of a boxed call, then its returns.
 using Stack = std::vector<IValue>;
 
 namespace detail {
@@ -56,6 +57,7 @@ class SHUNT_API IValue {
  public:
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"  // g++ 12 takes Tag::TensorList for one that hides the type
+  /// Its kinds of values.
   enum class Tag : uint8_t {
     None,
     Tensor,
@@ -140,6 +142,7 @@ class SHUNT_API IValue {
   }
   ~IValue() { clear(); }
 
+  /// What it holds now.
   Tag tag() const { return tag_; }
   /// The schema type that has such values; of generic lists, dictionaries and tuples without that of their elements.
   Type type() const;
@@ -193,11 +196,13 @@ class SHUNT_API IValue {
     expect(Tag::Bool, "bool");
     return payload_.i != 0;
   }
+  /// Each throws shunt::Error that names the wanted and the held type.
   Scalar toScalar() const;
   shunt::Device toDevice() const {
     expect(Tag::Device, "Device");
     return payload_.device;
   }
+  /// The value, which must be of that type.
   shunt::Generator toGenerator() const;
   shunt::Storage toStorage() const;
   const std::string& toStringRef() const { return list<std::string>(Tag::String, "str"); }
@@ -209,9 +214,11 @@ class SHUNT_API IValue {
   std::vector<shunt::Tensor>& toTensorVector() const {
     return list<std::vector<shunt::Tensor>>(Tag::TensorList, "Tensor[]");
   }
+  /// The list, shared with the value.
   std::vector<std::optional<shunt::Tensor>>& toOptionalTensorVector() const {
     return list<std::vector<std::optional<shunt::Tensor>>>(Tag::OptionalTensorList, "Tensor?[]");
   }
+  /// The list of values of any type, shared with the value.
   std::vector<IValue>& toGenericVector() const { return list<std::vector<IValue>>(Tag::GenericList, "list"); }
   /// The elements of a list that has no vector type of its own.
   ArrayRef<IValue> toListRef() const;
@@ -219,8 +226,10 @@ class SHUNT_API IValue {
   /// The same by the names of c10's tuples: toTupleRef().elements().
   struct TupleRef {
     ArrayRef<IValue> parts;
+    /// The tuple's elements.
     const ArrayRef<IValue>& elements() const { return parts; }
   };
+  /// The tuple, which the value must be.
   TupleRef toTupleRef() const;
   /// The value as a kernel's argument of type T would get it. Needs <shunt/core/boxing.h>, and list.h or dict.h for
   /// those.
@@ -330,12 +339,14 @@ inline ArrayRef<IValue> IValue::toListRef() const { return toGenericVector(); }
 
 SHUNT_API std::ostream& operator<<(std::ostream& out, const IValue& v);
 
+/// Puts a value on top of the stack.
 inline void push(Stack& stack, IValue v) { stack.push_back(std::move(v)); }
 inline IValue pop(Stack& stack) {
   IValue v = std::move(stack.back());
   stack.pop_back();
   return v;
 }
+/// Takes the n topmost values off.
 inline void drop(Stack& stack, size_t n) { stack.erase(stack.end() - static_cast<ptrdiff_t>(n), stack.end()); }
 inline IValue& peek(Stack& stack, size_t i, size_t n) { return stack[stack.size() - n + i]; }
 

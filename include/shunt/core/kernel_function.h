@@ -21,6 +21,7 @@ struct CompileTimeFunctionPointer {};
   ::shunt::CompileTimeFunctionPointer<std::remove_pointer_t<std::remove_reference_t<decltype(__VA_ARGS__)>>, \
                                       (__VA_ARGS__)>()
 
+/// A boxed kernel: takes the arguments off the stack, and leaves the returns.
 using BoxedKernelFn = void (*)(OperatorKernel*, const OperatorHandle&, DispatchKeySet, Stack*);
 
 /// The type-erased kernel of a registration or a table slot.
@@ -30,12 +31,14 @@ struct KernelFunction {
   intrusive_ptr<OperatorKernel> functor;
   const CppSignature* signature = nullptr;  // null for boxed kernels
 
+  /// Whether there is a kernel.
   bool isValid() const { return boxed != nullptr; }
   bool isFallthrough() const { return boxed == &fallthroughKernel; }
   bool operator==(const KernelFunction& o) const {
     return unboxed == o.unboxed && boxed == o.boxed && functor == o.functor;
   }
 
+  /// A kernel that calls look past.
   static KernelFunction makeFallthrough() {
     KernelFunction k;
     k.boxed = &fallthroughKernel;
@@ -115,6 +118,7 @@ struct KernelFunction {
   void callBoxed(const OperatorHandle& op, DispatchKeySet ks, Stack* stack) const {
     boxed(functor.get(), op, ks, stack);
   }
+  /// The same with arguments of C++ types. Throws where the kernel's signature is another one.
   template <class R, class... A>
   R call(const OperatorHandle& op, DispatchKeySet ks, A... a) const {
     if (unboxed == nullptr)

@@ -27,11 +27,14 @@ class SHUNT_API CppFunction {
   static CppFunction makeFromUnboxedFunction(F&& f) {
     return CppFunction(std::forward<F>(f));
   }
+  /// No kernel: calls look past the key.
   static CppFunction makeFallthrough() { return CppFunction(KernelFunction::makeFallthrough(), 0); }
+  /// A kernel for any operator: f(op, stack), or f(op, keys, stack).
   template <class F>
   static CppFunction makeFromBoxed(F f) {
     return CppFunction(KernelFunction::fromBoxed(std::move(f)), 0);
   }
+  /// The same from a function that is known at compile time.
   template <auto Fn>
   static CppFunction makeFromBoxedFunction() {
     return CppFunction(KernelFunction::makeFromBoxedFunction<Fn>(), 0);
@@ -42,6 +45,7 @@ class SHUNT_API CppFunction {
     return CppFunction(KernelFunction::fromFunction<Fn>(), 0);
   }
 
+  /// The kernel, and the key that dispatch() gave it.
   const KernelFunction& kernel() const { return kernel_; }
   std::optional<DispatchKey> dispatch_key() const { return key_; }
 
@@ -64,6 +68,7 @@ inline CppFunction dispatch(DeviceType type, CppFunction f) { return dispatch(di
 
 class SHUNT_API Library {
  public:
+  /// Which of SHUNT_LIBRARY, SHUNT_LIBRARY_FRAGMENT and SHUNT_LIBRARY_IMPL it is.
   enum class Kind { kDef, kFragment, kImpl };
   /// `ns` "_" (IMPL only) is the wildcard for fallbacks.
   Library(Kind kind, std::string ns, std::optional<DispatchKey> key = std::nullopt,

@@ -161,6 +161,7 @@ class ListIterator {
 
   ListIterator() = default;
   explicit ListIterator(Position position) : position_(position) {}
+  /// The position that it refers to.
   Position position() const { return position_; }
   reference operator*() const { return reference(*position_); }
   reference operator[](difference_type n) const { return reference(position_[n]); }
@@ -215,6 +216,7 @@ class List {
   T get(size_t i) const { return Element::load(at(i)); }
   ListElementReference<T> operator[](size_t i) { return ListElementReference<T>(at(i)); }
   typename detail::ConstElement<T>::Type operator[](size_t i) const { return detail::ConstElement<T>::get(at(i)); }
+  /// Replaces an element; throws std::out_of_range.
   void set(size_t i, T v) const { at(i) = Element::store(std::move(v)); }
   /// The element, in whose place an empty one stays.
   T extract(size_t i) const {
@@ -228,6 +230,7 @@ class List {
   iterator insert(iterator before, T v) const {
     return iterator(elements().insert(before.position(), Element::store(std::move(v))));
   }
+  /// Makes an element in front of another.
   template <class... Args>
   iterator emplace(iterator before, Args&&... args) const {
     return insert(before, T(std::forward<Args>(args)...));
@@ -241,6 +244,7 @@ class List {
   void emplace_back(Args&&... args) const {
     push_back(T(std::forward<Args>(args)...));
   }
+  /// Adds the other list's elements at the end.
   void append(const List& other) const {
     const Vector more = other.elements();
     elements().insert(elements().end(), more.begin(), more.end());
@@ -259,6 +263,7 @@ class List {
     out.elements() = elements();
     return out;
   }
+  /// A copy of the elements.
   std::vector<T> vec() const {
     std::vector<T> out;
     out.reserve(size());
@@ -300,6 +305,7 @@ template <class T>
 List<T> toTypedList(const List<IValue>& list) {
   return List<T>(IValue(list));
 }
+/// The list with elements of any type, shared with the typed one.
 template <class T>
 List<IValue> toList(const List<T>& list) {
   return List<IValue>(IValue(list));

@@ -11,8 +11,10 @@
 
 namespace shunt {
 
+/// How grave a message is, gravest first.
 enum class LogLevel { kError, kWarning, kInfo, kDebug };
 
+/// Takes each message; it may be called from several threads at once, and must not throw.
 using LogSink = void (*)(LogLevel level, const char* message);
 
 /// Replaces the sink; null restores the default. Returns the one before.

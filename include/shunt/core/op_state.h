@@ -82,6 +82,7 @@ class SHUNT_API Operator {
   constexpr Operator(const char* name, const char* overload) : name_(name), overload_(overload) {}
   Operator(const Operator&) = delete;
   Operator& operator=(const Operator&) = delete;
+  /// The operator's name, "aten::add.Tensor".
   std::string_view name() const { return name_; }
   std::string_view overload() const { return overload_; }
   const std::atomic<const OpState*>& state() const { return state_; }
@@ -98,13 +99,16 @@ class SHUNT_API Operator {
 template <class Signature>
 class TypedOperatorHandle;
 
+/// A handle on an operator, good for as long as the process lives.
 class SHUNT_API OperatorHandle {
  public:
   explicit OperatorHandle(const Operator& op) : op_(&op) {}
+  /// The operator itself.
   const Operator& op() const { return *op_; }
   const OperatorName operator_name() const {
     return OperatorName(std::string(op_->name()), std::string(op_->overload()));
   }
+  /// Whether it is defined: kernels may be registered before.
   bool hasSchema() const;
   /// Throws when the operator has kernels but no definition.
   const FunctionSchema& schema() const;

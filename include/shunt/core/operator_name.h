@@ -15,6 +15,7 @@
 
 namespace shunt {
 
+/// An operator's name with namespace, and its overload's.
 struct SHUNT_API OperatorName {
   /// With the namespace, where there is one: "aten::add".
   std::string name;

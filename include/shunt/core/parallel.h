@@ -23,6 +23,7 @@ inline constexpr int64_t kDefaultGrain = 32 * 1024;
 /// callee runs without the caller's thread-local dispatch state: it must not call operators.
 SHUNT_API void parallelFor(int64_t begin, int64_t end, int64_t grain, FunctionRef<void(int64_t, int64_t)> f);
 
+/// How many threads a kernel may use.
 SHUNT_API int get_num_threads();
 /// For calls that begin after this. Throws unless `n` is positive.
 SHUNT_API void set_num_threads(int n);

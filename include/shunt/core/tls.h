@@ -164,6 +164,7 @@ class [[nodiscard]] AutoDispatchBelowADInplaceOrView {
 
 /// Whether operators on this thread record a graph.
 struct GradMode {
+  /// Whether operators record gradients on this thread.
   static bool is_enabled() { return (detail::tls_state.mode & detail::kModeGrad) != 0; }
   static void set_enabled(bool on) {
     auto& s = detail::tls_state;
@@ -172,6 +173,7 @@ struct GradMode {
   }
 };
 
+/// Sets grad mode while it lives.
 class [[nodiscard]] AutoGradMode {
  public:
   explicit AutoGradMode(bool on) : saved_(GradMode::is_enabled()) { GradMode::set_enabled(on); }
@@ -188,6 +190,7 @@ class [[nodiscard]] NoGradGuard : public AutoGradMode {
  public:
   NoGradGuard() : AutoGradMode(false) {}
 };
+/// Turns grad mode on while it lives.
 class [[nodiscard]] EnableGradGuard : public AutoGradMode {
  public:
   EnableGradGuard() : AutoGradMode(true) {}
@@ -218,6 +221,7 @@ class [[nodiscard]] InferenceMode {
   }
   InferenceMode(const InferenceMode&) = delete;
   InferenceMode& operator=(const InferenceMode&) = delete;
+  /// Whether inference mode is on for this thread.
   static bool is_enabled() { return (detail::tls_state.mode & detail::kModeInference) != 0; }
 
  private:

@@ -16,6 +16,7 @@
 
 namespace shunt {
 
+/// What a schema's type is, apart from lists and optionals of it.
 enum class TypeKind : uint8_t {
   Tensor,
   Scalar,
@@ -37,6 +38,7 @@ enum class TypeKind : uint8_t {
   Tuple,
   List,
 };
+/// How many kinds there are.
 inline constexpr int kNumTypeKinds = static_cast<int>(TypeKind::List) + 1;
 /// Those that a single name spells; they come first.
 inline constexpr int kNumNamedTypeKinds = static_cast<int>(TypeKind::Stream) + 1;
@@ -85,6 +87,7 @@ struct SHUNT_API Type {
   /// `Tensor?[]`, `int[2]?`, ...
   std::string str() const;
 
+  /// Whether it is this kind alone, an optional one, or a list of it.
   bool isPlain(TypeKind k) const { return kind == k && !optional && !list; }
   bool isOptional(TypeKind k) const { return kind == k && optional && !list; }
   bool isList(TypeKind k) const { return kind == k && list; }

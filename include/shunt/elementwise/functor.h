@@ -24,12 +24,15 @@ namespace shunt {
 /// A set of dtypes: bit n is the ScalarType with number n.
 using DtypeSet = uint32_t;
 
+/// Sets of dtypes.
 constexpr DtypeSet dtypeBit(ScalarType t) { return DtypeSet{1} << static_cast<int>(t); }
+/// The set of these dtypes.
 template <class... Ts>
 constexpr DtypeSet dtypeSet(Ts... types) {
   return (dtypeBit(types) | ...);
 }
 
+/// The sets that functors commonly take.
 inline constexpr DtypeSet kFloatTypes = dtypeSet(kHalf, kBFloat16, kFloat, kDouble);
 inline constexpr DtypeSet kIntTypes = dtypeSet(kByte, kChar, kShort, kInt, kLong);
 inline constexpr DtypeSet kBoolType = dtypeBit(kBool);
@@ -52,6 +55,7 @@ namespace functors {
 /// Defaults of what a functor may declare.
 template <int Inputs, int Scalars = 0>
 struct Functor {
+  /// How many tensors and how many numbers it takes.
   static constexpr int kInputs = Inputs;
   static constexpr int kScalars = Scalars;
   static constexpr Promotion promotion = Promotion::kDefault;
@@ -90,10 +94,12 @@ inline constexpr uint32_t kEither = 1u << 1 | 1u << 2, kSecond = 1u << 2, kLastT
 /// One input or two, computed in floating point: integers are promoted to the default dtype.
 template <int Inputs, int Scalars = 0>
 struct FloatFunctor : Functor<Inputs, Scalars> {
+  /// Integers are computed in the default floating dtype.
   static constexpr Promotion promotion = Promotion::kIntToFloat;
   static constexpr DtypeSet kTypes = kFloatTypes;
 };
 
+/// Whether the compute type is bool.
 template <class C>
 inline constexpr bool kIsBool = std::same_as<C, bool>;
 

@@ -53,6 +53,7 @@ namespace shunt {
 
 class SHUNT_API DispatchMode {
  public:
+  /// Where a mode stands among the keys.
   enum class Level : uint8_t {
     kCall,    // on top: operators as the user calls them
     kKernel,  // below Autograd and Autocast: in the place of the kernels

@@ -24,6 +24,7 @@ struct BudgetStats {
   double lifted_ms = 0;    // and while the budget was lifted
   uint64_t waiting = 0;    // pairs and fused loops that are queued
 };
+/// The budget as it stands now.
 SHUNT_API BudgetStats budget_stats();
 
 }  // namespace shunt::jit

@@ -24,14 +24,17 @@ SHUNT_API std::string default_cache_directory();
 
 /// One file of the cache.
 struct CacheEntry {
+  /// Whether this process can use an entry.
   enum class State : uint8_t {
     kUsable,
     kOther,  // of another build, another CPU, or another program's layout
     kDamaged
   };
   std::string file;  // its name in the directory
+  /// The file's size.
   uint64_t bytes = 0;
   int64_t used = 0;  // seconds since 1970, to a day's accuracy
+  /// Whether this process can use it.
   State state = State::kDamaged;
   std::string problem;  // of entries that this process can't use
   // Of the pair, where it can be read; of a fused loop: how many steps, "", its inputs.

@@ -5,8 +5,10 @@
 
 namespace shunt::jit {
 
+/// CPU milliseconds, phase by phase.
 struct CompileTimes {
   double plan = 0, cache = 0, extract = 0, optimise = 0, generate = 0, link = 0;  // CPU milliseconds
+  /// The sum of all phases.
   double total() const { return plan + cache + extract + optimise + generate + link; }
 };
 
@@ -15,6 +17,7 @@ struct CompilePhase {
   const char* name;
   double CompileTimes::* ms;
 };
+/// All phases.
 inline constexpr CompilePhase kCompilePhases[] = {
     {"plan", &CompileTimes::plan},         {"cache", &CompileTimes::cache},       {"extract", &CompileTimes::extract},
     {"optimise", &CompileTimes::optimise}, {"generate", &CompileTimes::generate}, {"link", &CompileTimes::link},

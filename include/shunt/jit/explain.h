@@ -12,6 +12,7 @@
 
 namespace shunt::jit {
 
+/// An argument of the explained call.
 struct ExplainedArgument {
   std::string name;
   std::string value;  // "Float [2, 3] contiguous, requires grad", "1"
@@ -31,6 +32,7 @@ struct ExplainedStep {
   std::string symbol;
 };
 
+/// All that explain() finds out; text() and json() print it.
 struct Explanation {
   std::string op, schema;
   std::vector<ExplainedArgument> arguments;
@@ -61,6 +63,7 @@ struct Explanation {
   std::string plan;                    // the compiler's, printed; of a compiled pair the one it was compiled by
   std::optional<InvalidationRecord> last_invalidation;
 
+  /// As a table for people, and as JSON.
   SHUNT_API std::string text() const;
   SHUNT_API std::string json() const;
 };

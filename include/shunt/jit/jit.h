@@ -39,6 +39,7 @@ SHUNT_API void wait_idle();
 /// Drops all thunks; pairs have to get hot again.
 SHUNT_API void clear();
 
+/// How far a pair has come.
 enum class PairState : uint8_t { kCounting, kQueued, kCompiled, kRefused };
 SHUNT_API const char* toString(PairState state);
 
@@ -89,6 +90,7 @@ struct CompiledStats {
   double record_ms = 0;                                  // that recording took, with what is made of it
 };
 
+/// What the compiler did so far.
 struct Stats {
   bool available = false;     // the compiler was loaded
   bool counts_calls = false;  // SHUNT_STATS was set when the program began
@@ -100,6 +102,7 @@ struct Stats {
   std::vector<PairStats> pairs;                   // most called first
   std::vector<InvalidationRecord> invalidations;  // the last ones, oldest first
 };
+/// A snapshot of all counts.
 SHUNT_API Stats stats();
 /// The same as a table.
 SHUNT_API std::string statsTable(const Stats& of = stats());

@@ -16,6 +16,7 @@
 
 namespace shunt::jit {
 
+/// A library whose kernels carry bitcode.
 class SHUNT_API KernelLibrary {
  public:
   /// [begin, end): section shunt_bc of the library that they lie in. It is copied.
@@ -42,6 +43,7 @@ struct LoadedLibrary {
   mutable std::shared_ptr<const void>
       index;  // what the compiler has read of it; touched inside withLoadedLibraries only
 };
+/// Keeps a library's bitcode in memory.
 using LibraryLease = std::shared_ptr<const LoadedLibrary>;
 
 /// Those that are loaded, oldest first.

@@ -16,8 +16,10 @@ namespace shunt {
 /// Data of device tensors: who made it frees it. `deleter(ctx)` runs once, on whichever thread drops the last owner.
 struct DataPtr {
   void* get() const { return data; }
+  /// What the deleter gets.
   void* get_context() const { return ctx; }
 
+  /// The memory, and what frees it: deleter(ctx); null: nothing does.
   void* data = nullptr;
   void* ctx = nullptr;
   void (*deleter)(void* ctx) = nullptr;

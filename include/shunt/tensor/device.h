@@ -11,6 +11,7 @@
 
 namespace shunt {
 
+/// Which of several devices of a type; -1: the current one.
 using DeviceIndex = int8_t;
 
 // X(name, lower-case name, backend). Numbers are PyTorch's, by position.
@@ -29,6 +30,7 @@ enum class DeviceType : int8_t {
   SHUNT_FORALL_DEVICE_TYPES(SHUNT_DEVICE)
 #undef SHUNT_DEVICE
 };
+/// The number of device types, and short names of the common ones.
 inline constexpr int kNumDeviceTypes = static_cast<int>(DeviceType::PrivateUse3) + 1;
 inline constexpr DeviceType kCPU = DeviceType::CPU;
 inline constexpr DeviceType kCUDA = DeviceType::CUDA;
@@ -39,6 +41,7 @@ inline constexpr DeviceType kPrivateUse3 = DeviceType::PrivateUse3;
 /// Whether the type is one that backends outside the library use.
 constexpr bool isPrivateUse(DeviceType type) { return type >= kPrivateUse1; }
 
+/// A device type and an index.
 class SHUNT_API Device {
  public:
   constexpr Device(DeviceType type, DeviceIndex index = -1) : type_(type), index_(index) {}
@@ -47,12 +50,14 @@ class SHUNT_API Device {
   Device(const char* text) : Device(std::string(text)) {}
 
   constexpr DeviceType type() const { return type_; }
+  /// Its number; -1 where it has none, which means the current device of the type.
   constexpr DeviceIndex index() const { return index_; }
   constexpr bool has_index() const { return index_ >= 0; }
   constexpr bool is_cpu() const { return type_ == DeviceType::CPU; }
   constexpr bool is_cuda() const { return type_ == DeviceType::CUDA; }
   constexpr bool is_meta() const { return type_ == DeviceType::Meta; }
   constexpr bool operator==(const Device&) const = default;
+  /// "cpu", "cuda:1".
   std::string str() const;
 
  private:
@@ -60,6 +65,7 @@ class SHUNT_API Device {
   DeviceIndex index_;
 };
 
+/// "cpu", "cuda", or what a PrivateUse type was renamed to.
 SHUNT_API const char* deviceTypeName(DeviceType type);
 /// The backend bit of a device type; only types with a backend of their own (CPU, CUDA, ...) answer exactly.
 SHUNT_API BackendComponent backendOf(DeviceType type);

@@ -48,6 +48,7 @@ class SHUNT_API DeviceGuard {
   ~DeviceGuard() { impl_.uncheckedSetDevice(original_); }
   DeviceGuard(const DeviceGuard&) = delete;
   DeviceGuard& operator=(const DeviceGuard&) = delete;
+  /// The device that the guard restores, and the one that it set.
   Device original_device() const { return original_; }
   Device current_device() const { return current_; }
   /// Another device of the same type; the one before the guard comes back at its end all the same.

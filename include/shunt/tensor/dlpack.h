@@ -26,17 +26,20 @@ enum DLDataTypeCode : uint8_t {
   kDLBool = 6
 };
 
+/// A DLDeviceType and the device's number.
 struct DLDevice {
   int32_t device_type;
   int32_t device_id;
 };
 
+/// A DLDataTypeCode, bits of an element, and elements of a vector type, which is 1.
 struct DLDataType {
   uint8_t code;
   uint8_t bits;
   uint16_t lanes;
 };
 
+/// Memory with dtype and shape.
 struct DLTensor {
   void* data;
   DLDevice device;
@@ -48,6 +51,7 @@ struct DLTensor {
   uint64_t byte_offset;
 };
 
+/// A DLTensor with what frees it.
 struct DLManagedTensor {
   DLTensor dl_tensor;
   void* manager_ctx;

@@ -12,9 +12,11 @@
 
 namespace shunt {
 
+/// The state of a device's random numbers.
 class SHUNT_API GeneratorImpl : public intrusive_ptr_target {
  public:
   explicit GeneratorImpl(Device device, uint64_t seed) : device_(device), seed_(seed) {}
+  /// Its device, and its seed.
   Device device() const { return device_; }
   uint64_t seed() const;
   void set_seed(uint64_t seed);
@@ -37,8 +39,10 @@ class SHUNT_API Generator {
  public:
   Generator() = default;
   explicit Generator(intrusive_ptr<GeneratorImpl> impl) : impl_(std::move(impl)) {}
+  /// Whether it refers to a state.
   bool defined() const { return impl_.defined(); }
   GeneratorImpl* operator->() const { return impl_.get(); }
+  /// Those of the state.
   Device device() const { return impl_->device(); }
   void set_current_seed(uint64_t seed) { impl_->set_seed(seed); }
   uint64_t current_seed() const { return impl_->seed(); }

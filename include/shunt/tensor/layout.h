@@ -9,10 +9,12 @@
 
 namespace shunt {
 
+/// How elements are stored. Only strided tensors have kernels.
 enum class Layout : int8_t { Strided, Sparse, SparseCsr, Mkldnn };
 inline constexpr Layout kStrided = Layout::Strided;
 inline constexpr Layout kSparse = Layout::Sparse;
 
+/// The order of dimensions in memory.
 enum class MemoryFormat : int8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
 
 inline const char* toString(Layout l) {

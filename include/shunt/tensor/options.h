@@ -30,6 +30,7 @@ class TensorOptions {
   TensorOptions(const std::string& device) : device_(Device(device)) {}
   TensorOptions(MemoryFormat format) : memory_format_(format) {}
 
+  /// The same options with this one set, or unset by nullopt; so all setters.
   TensorOptions dtype(std::optional<ScalarType> v) const {
     auto r = *this;
     r.dtype_ = v;
@@ -53,22 +54,26 @@ class TensorOptions {
     r.requires_grad_ = v;
     return r;
   }
+  /// Page-locked memory.
   TensorOptions pinned_memory(std::optional<bool> v) const {
     auto r = *this;
     r.pinned_memory_ = v;
     return r;
   }
+  /// The order of dimensions in memory.
   TensorOptions memory_format(std::optional<MemoryFormat> v) const {
     auto r = *this;
     r.memory_format_ = v;
     return r;
   }
 
+  /// The option, or its default where it is unset.
   ScalarType dtype() const { return dtype_.value_or(get_default_dtype()); }
   Device device() const { return device_.value_or(Device(kCPU)); }
   Layout layout() const { return layout_.value_or(kStrided); }
   bool requires_grad() const { return requires_grad_.value_or(false); }
 
+  /// The option, nothing where it is unset.
   std::optional<ScalarType> dtype_opt() const { return dtype_; }
   std::optional<Device> device_opt() const { return device_; }
   std::optional<Layout> layout_opt() const { return layout_; }
@@ -85,6 +90,7 @@ class TensorOptions {
   std::optional<MemoryFormat> memory_format_;
 };
 
+/// Options with one of them set: zeros({2}, dtype(kLong).device(kMeta)).
 inline TensorOptions dtype(ScalarType t) { return TensorOptions(t); }
 inline TensorOptions device(Device d) { return TensorOptions(d); }
 inline TensorOptions device_index(DeviceIndex index) { return TensorOptions().device_index(index); }

@@ -15,6 +15,7 @@ namespace shunt {
 class SymInt {
  public:
   SymInt(int64_t v) : value_(v) {}
+  /// The number.
   int64_t expect_int() const { return value_; }
 
  private:
@@ -40,16 +41,19 @@ class SHUNT_API Scalar {
   Scalar(Half v) : Scalar(static_cast<float>(v)) {}
   Scalar(BFloat16 v) : Scalar(static_cast<float>(v)) {}
 
+  /// Which kind of number it holds.
   constexpr bool isFloatingPoint() const { return kind_ == Kind::kFloating; }
   constexpr bool isIntegral(bool include_bool) const {
     return kind_ == Kind::kIntegral || (include_bool && kind_ == Kind::kBoolean);
   }
+  /// Whether it is a bool.
   constexpr bool isBoolean() const { return kind_ == Kind::kBoolean; }
   /// kDouble, kLong or kBool.
   constexpr ScalarType type() const {
     return kind_ == Kind::kFloating ? kDouble : kind_ == Kind::kIntegral ? kLong : kBool;
   }
 
+  /// The number as a floating one.
   constexpr float toFloat() const { return static_cast<float>(toDouble()); }
   constexpr double toDouble() const { return kind_ == Kind::kFloating ? d_ : static_cast<double>(i_); }
   /// Truncates a double; throws when it does not fit.

@@ -28,6 +28,7 @@ namespace shunt {
   X(bool, Bool, 11, "bool")            \
   X(::shunt::BFloat16, BFloat16, 15, "bfloat16")
 
+/// Element types, with PyTorch's numbers.
 enum class ScalarType : int8_t {
 #define SHUNT_DTYPE(type, name, number, text) name = number,
   SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
@@ -45,6 +46,7 @@ enum class ScalarType : int8_t {
 #define SHUNT_DTYPE(type, name, number, text) inline constexpr ScalarType k##name = ScalarType::name;
 SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
 #undef SHUNT_DTYPE
+/// Names with widths.
 inline constexpr ScalarType kUInt8 = kByte, kInt8 = kChar, kInt16 = kShort, kInt32 = kInt, kInt64 = kLong,
                             kFloat16 = kHalf, kFloat32 = kFloat, kFloat64 = kDouble;
 inline constexpr int kNumScalarTypes = 19;
@@ -85,12 +87,14 @@ constexpr int64_t elementSize(ScalarType t) {
   return number < 16 ? static_cast<int64_t>(detail::kElementSizes >> 4 * number & 15) : 0;
 }
 
+/// Whether tensors can have it, and which kind of number it is.
 constexpr bool isSupportedType(ScalarType t) { return elementSize(t) != 0; }
 constexpr bool isFloatingType(ScalarType t) { return t == kHalf || t == kFloat || t == kDouble || t == kBFloat16; }
 constexpr bool isReducedFloatingType(ScalarType t) { return t == kHalf || t == kBFloat16; }
 constexpr bool isComplexType(ScalarType t) {
   return t == ScalarType::ComplexHalf || t == ScalarType::ComplexFloat || t == ScalarType::ComplexDouble;
 }
+/// Whether its elements are integers; bools only with include_bool.
 constexpr bool isIntegralType(ScalarType t, bool include_bool) {
   return t == kByte || t == kChar || t == kShort || t == kInt || t == kLong || (include_bool && t == kBool);
 }
@@ -129,6 +133,7 @@ decltype(auto) dispatchAllTypes(ScalarType t, const char* op, F&& f) {
   }
 }
 
+/// Calls f(T{}) with the C++ type of a floating dtype; throws for others, naming `op`.
 template <class F>
 decltype(auto) dispatchFloatingTypes(ScalarType t, const char* op, F&& f) {
   switch (t) {

@@ -15,6 +15,7 @@ namespace shunt {
 /// Counts in-place changes. Relaxed: it detects mistakes of one program order, it does not synchronise.
 class VersionCounter {
  public:
+  /// The count now; set() is for copies that stand for another tensor.
   uint32_t current() const { return value_.load(std::memory_order_relaxed); }
   void set(uint32_t value) { value_.store(value, std::memory_order_relaxed); }
   uint32_t current_version() const { return current(); }
@@ -34,6 +35,7 @@ class SHUNT_API StorageImpl : public intrusive_ptr_target {
       : StorageImpl(data, nbytes, device, allocator, resizable) {}
   ~StorageImpl() override { freeData(); }
 
+  /// The memory, its size in bytes, its device, and whether resize() may be called.
   std::byte* data() const { return static_cast<std::byte*>(data_.data); }
   const DataPtr& data_ptr() const { return data_; }
   size_t nbytes() const { return nbytes_; }

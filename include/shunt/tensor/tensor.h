@@ -45,6 +45,7 @@ class SHUNT_API Tensor {
   Tensor& operator=(Tensor&& o) && { return copy_(o); }
   Tensor& operator=(const Scalar& value) && { return fill_(value); }
 
+  /// Whether it refers to a tensor; methods of an undefined one throw.
   bool defined() const { return impl_.defined(); }
   TensorImpl* unsafeGetTensorImpl() const { return impl_.get(); }
   const intrusive_ptr<TensorImpl>& getIntrusivePtr() const { return impl_; }
@@ -88,6 +89,7 @@ class SHUNT_API Tensor {
     impl();
     return false;
   }
+  /// The memory format that its strides have.
   MemoryFormat suggest_memory_format() const;
   const Storage& storage() const { return impl().storage(); }
   bool is_alias_of(const Tensor& other) const { return storage() == other.storage(); }
@@ -122,10 +124,12 @@ class SHUNT_API Tensor {
     checkDimensions(N);
     return {data_ptr<T>(), sizes().data(), strides().data()};
   }
+  /// generic_packed_accessor with 32-bit, and with 64-bit indices.
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
   auto packed_accessor32() const& {
     return generic_packed_accessor<T, N, Traits, int32_t>();
   }
+  /// The same with 64-bit indices.
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
   auto packed_accessor64() const& {
     return generic_packed_accessor<T, N, Traits, int64_t>();
@@ -172,6 +176,7 @@ class SHUNT_API Tensor {
       return Tensor();
     }));
   }
+  /// Takes a hook back, by the number that register_hook returned.
   void remove_hook(unsigned id) const;
   /// `hook(tensor)` runs each time that a backward pass has added to this leaf's grad. Returns the hook's number.
   /// Throws for tensors that aren't leaves or don't require grad.
@@ -231,6 +236,7 @@ class SHUNT_API Tensor {
   Tensor var(Dim dim) const {
     return var(IntArrayRef(int64_t{dim}));
   }
+  /// Over one dimension, as var.
   template <std::signed_integral Dim>
   Tensor std(Dim dim) const {
     return std(IntArrayRef(int64_t{dim}));

@@ -15,6 +15,7 @@ namespace shunt {
 /// How elements are pointed at.
 template <class T>
 struct DefaultPtrTraits {
+  /// A pointer to elements.
   using PtrType = T*;
 };
 /// N dimensions of elements of type T. As at::TensorAccessor.
@@ -25,6 +26,7 @@ class TensorAccessor {
   TensorAccessor(PtrType data, const Index* sizes, const Index* strides)
       : data_(data), sizes_(sizes), strides_(strides) {}
 
+  /// The tensor's sizes, strides and first element.
   ArrayRef<Index> sizes() const { return {sizes_, N}; }
   ArrayRef<Index> strides() const { return {strides_, N}; }
   Index size(Index d) const { return sizes_[d]; }
@@ -59,6 +61,7 @@ class GenericPackedTensorAccessor {
     }
   }
 
+  /// Of dimension d, from 0.
   Index size(Index d) const { return sizes_[d]; }
   Index stride(Index d) const { return strides_[d]; }
   PtrType data() const { return data_; }
@@ -72,8 +75,10 @@ class GenericPackedTensorAccessor {
   Index sizes_[N];
   Index strides_[N];
 };
+/// With 32-bit indices.
 template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
 using PackedTensorAccessor32 = GenericPackedTensorAccessor<T, N, Traits, int32_t>;
+/// With 64-bit indices.
 template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
 using PackedTensorAccessor64 = GenericPackedTensorAccessor<T, N, Traits, int64_t>;
 

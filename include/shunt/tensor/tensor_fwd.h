@@ -9,6 +9,7 @@ namespace shunt {
 
 class Tensor;
 struct Node;
+/// A sequence of tensors that somebody else owns.
 using TensorList = ArrayRef<Tensor>;
 using TensorOptList = ArrayRef<std::optional<Tensor>>;
 

@@ -28,6 +28,7 @@ class Tensor;
 /// What autograd keeps with a tensor; the one implementation is autograd's (autograd/autograd_meta.h).
 struct SHUNT_API AutogradMetaInterface {
   virtual ~AutogradMetaInterface() = default;
+  /// Whether operators on the tensor record gradients.
   virtual bool requires_grad() const = 0;
 };
 
@@ -51,6 +52,7 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
   static void operator delete(void* p, size_t nbytes) noexcept { detail::freeBlock(p, nbytes); }
   static void operator delete(void*, void*) noexcept {}
 
+  /// The keys that a call with the tensor has because of it.
   DispatchKeySet key_set() const { return key_set_; }
   void set_key_set(DispatchKeySet ks) { key_set_ = ks; }
   /// Autograd passes this tensor by, whatever it requires.
@@ -62,6 +64,7 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
   uint16_t signature() const { return signature_; }
   LayoutClass layout_class() const { return detail::signature::layoutOf(signature_); }
 
+  /// Metadata, as the Tensor's methods give it.
   int64_t dim() const { return static_cast<int64_t>(dims_.dim()); }
   int64_t numel() const { return numel_; }
   IntArrayRef sizes() const { return dims_.sizes(); }
@@ -73,6 +76,7 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
   /// Elements fill their memory range exactly once, in some order of dimensions.
   bool is_non_overlapping_and_dense() const { return is_contiguous_ || computeNonOverlappingAndDense(); }
 
+  /// Whether it has memory: wrappers may have none.
   bool has_storage() const { return storage_.defined(); }
   const Storage& storage() const { return storage_; }
   std::byte* data() const { return storage_->data() + storage_offset_ * itemsize(); }
@@ -85,6 +89,7 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
   void shallow_copy_from(const TensorImpl& other);
   void set_storage(Storage storage, ScalarType dtype);
 
+  /// Counts the changes of the tensor's elements.
   VersionCounter& version() const { return version_ ? *version_->counter : storage_->version_; }
   /// Detaches from the storage's counter: this tensor counts its own changes from 0 (`.data`).
   /// The same; throws for inference tensors, which have none.
@@ -102,6 +107,7 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
   bool is_wrapped_number() const { return is_wrapped_number_; }
   void set_wrapped_number(bool on) { is_wrapped_number_ = on; }
 
+  /// What Autograd knows of the tensor; null where it knows nothing.
   AutogradMetaInterface* autograd_meta() const { return autograd_meta_.get(); }
   void set_autograd_meta(std::unique_ptr<AutogradMetaInterface> meta) { autograd_meta_ = std::move(meta); }
   bool requires_grad() const { return autograd_meta_ != nullptr && autograd_meta_->requires_grad(); }

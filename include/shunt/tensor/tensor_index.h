@@ -13,6 +13,7 @@
 
 namespace shunt::indexing {
 
+/// The bounds of a slice that has none.
 inline constexpr int64_t INDEX_MIN = std::numeric_limits<int64_t>::min();
 inline constexpr int64_t INDEX_MAX = std::numeric_limits<int64_t>::max();
 
@@ -28,6 +29,7 @@ class SHUNT_API Slice {
  public:
   explicit Slice(std::optional<int64_t> start = None, std::optional<int64_t> stop = None,
                  std::optional<int64_t> step = None);
+  /// The bounds, and the distance from one position to the next.
   int64_t start() const { return start_; }
   int64_t stop() const { return stop_; }
   int64_t step() const { return step_; }
@@ -51,6 +53,7 @@ class SHUNT_API TensorIndex {
   TensorIndex(Slice slice) : value_(slice) {}
   TensorIndex(Tensor tensor) : value_(std::move(tensor)) {}
 
+  /// Which kind of index it is.
   bool is_none() const { return holds<std::monostate>(); }
   bool is_ellipsis() const { return holds<EllipsisIndexType>(); }
   bool is_integer() const { return holds<int64_t>(); }

@@ -50,7 +50,9 @@ class SHUNT_API Graph {
     bool operator==(const Spec&) const = default;
   };
 
+  /// A tensor that an input, a constant or a node gives.
   struct Value {
+    /// What gives it.
     enum class Kind : uint8_t { kInput, kConstant, kResult };
     Kind kind;
     int64_t id;            // printed as %id; never used again in the graph
@@ -62,6 +64,7 @@ class SHUNT_API Graph {
 
   /// An argument of a node: a value, a list of values (null: None), or what the operator was called with otherwise.
   struct Argument {
+    /// What an argument is: a number or the like, a value, or a list of values.
     enum class Kind : uint8_t { kLiteral, kValue, kList };
     Kind kind = Kind::kLiteral;
     IValue literal;
@@ -95,6 +98,7 @@ class SHUNT_API Graph {
     static Modes now();
   };
 
+  /// A call of an operator.
   struct Node {
     explicit Node(const OperatorHandle& called) : op(called) {}
     OperatorHandle op;
@@ -114,6 +118,7 @@ class SHUNT_API Graph {
   /// With nodes and values of its own, and the same constants.
   Graph clone() const;
 
+  /// Values in the order in which the function had them.
   const std::vector<Value*>& inputs() const { return inputs_; }
   const std::vector<Value*>& constants() const { return constants_; }
   const std::vector<Value*>& outputs() const { return outputs_; }

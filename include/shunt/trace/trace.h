@@ -33,6 +33,7 @@ namespace autocast {
 class CastCacheAside;
 }
 
+/// What trace() is to record.
 struct TraceOptions {
   /// Graph::functionalized() of what was recorded.
   bool functionalize = false;

@@ -34,16 +34,19 @@ class SHUNT_API AutocastGuard {
 
 namespace autocast {
 
+/// Whether autocast is on for the device type, on this thread.
 SHUNT_API bool is_enabled(DeviceType device);
 /// The type that lower-precision operators run in on this thread.
 inline ScalarType lower_precision_dtype(DeviceType device) {
   return detail::tls_state.autocast_dtype[static_cast<size_t>(device)];
 }
+/// Forgets this thread's cached casts.
 SHUNT_API void clear_cache();
 struct CacheStats {
   size_t entries;
   uint64_t hits, misses;  // since the thread started
 };
+/// Counts of this thread's cache.
 SHUNT_API CacheStats cache_stats();
 
 /// Floating, on that device type, and not float64 (which autocast leaves alone).

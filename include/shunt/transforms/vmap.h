@@ -34,6 +34,7 @@ enum class Randomness : uint8_t {
   kDifferent,  // draw others for each sample
 };
 
+/// Where the batch is in arguments and results, and what random operators do.
 struct VmapOptions {
   /// For each argument the dimension that is the batch; nullopt where every sample gets the whole argument, as
   /// arguments without tensors must have. Empty: 0 for all arguments with tensors. A dimension holds for all tensors in
@@ -199,6 +200,7 @@ auto vmap(F f, VmapOptions options = {}) {
 struct VmapCounters {
   uint64_t rules, fallbacks;
 };
+/// Counts of this thread since it began.
 SHUNT_API VmapCounters vmap_counters();
 
 }  // namespace shunt
