@@ -237,7 +237,7 @@ def test_messages_of_what_does_not_go_together(program, match):
 
 @pytest.mark.parametrize("options", [{}, {"enable_nested_tensor": False}])
 def test_an_encoders_padded_places(options):
-    """They are computed as the others; PyTorch's nested tensors give zeros there (docs/python.md)."""
+    """They are computed as the others; PyTorch's nested tensors give zeros there (docs/differences.md)."""
     torch = pytest.importorskip("torch")
     found = []
     for module in (shunt, torch):
