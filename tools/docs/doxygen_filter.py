@@ -1,7 +1,7 @@
 """doxygen_filter.py HEADER: prints the header as Doxygen reads comments; lines keep their numbers.
 
-Shunt's headers have few marks for Doxygen. Here the comment at a header's head becomes the file's, and that of the class that it
-names (`// Tensor: a handle ...`); a comment in front of a declaration or behind it becomes the declaration's.
+Shunt's headers have few marks for Doxygen. Here the comment at a header's head becomes the file's, and that of the
+class that it names (`// Tensor: a handle ...`); a comment in front of a declaration or behind it becomes the declaration's.
 """
 
 import re
@@ -52,7 +52,7 @@ def with_class_comment(lines, subject, text):
 
 
 def with_marks(lines):
-    """Comments in front of declarations get a third slash, those behind them and their further lines a mark that says so."""
+    """Comments in front of declarations get a third slash, those behind them and their further lines `///<`."""
     result, column = [], None
     for line in lines:
         comment, trailing = COMMENT.match(line), TRAILING.match(line)

@@ -1,4 +1,4 @@
-"""mend_doxygen.py FOLDER: links of Doxygen's HTML to members that it leaves out (hidden friends) lead to their class's page."""
+"""mend_doxygen.py FOLDER: links to members that Doxygen leaves out, hidden friends, lead to the page alone."""
 
 import pathlib
 import re

@@ -10,7 +10,8 @@ import unicodedata
 
 FENCE = re.compile(r"^( *)(`{3,}|~{3,})([^`]*)$")
 CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.S)
-LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(\s*<?([^\s<>()]*(?:\([^\s()]*\)[^\s<>()]*)*)>?(?:\s+\"[^\"]*\")?\s*\)")
+LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\]"
+                  r"\(\s*<?([^\s<>()]*(?:\([^\s()]*\)[^\s<>()]*)*)>?(?:\s+\"[^\"]*\")?\s*\)")
 REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]:\s*<?(\S+?)>?\s*$", re.M)
 HTML_LINK = re.compile(r"\b(?:href|src)=\"([^\"]+)\"")
 HTML_ANCHOR = re.compile(r"<[a-z]+ [^>]*\b(?:id|name)=\"([^\"]+)\"")
@@ -64,7 +65,7 @@ def all_pages(root):
 
 
 def _fenced(lines):
-    """Yields (number, line, fence, is_fence): fence is the match of the block's opening line, None outside of blocks."""
+    """Yields (number, line, fence, is_fence): fence matches the block's opening line, and is None outside of blocks."""
     fence = None
     for number, line in enumerate(lines, 1):
         match = FENCE.match(line)

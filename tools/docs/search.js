@@ -1,4 +1,4 @@
-// The search of the menu: sections, symbols and pages that have all words of the field, those with them in the title first.
+// The search of the menu: pages, sections and symbols that have all words of the field, the best titles first.
 const field = document.getElementById("search");
 const found = document.getElementById("found");
 const base = document.body.dataset.base;

@@ -1,8 +1,9 @@
-"""site.py ROOT OUT [--reference NAME TITLE]...: the project's pages as HTML in OUT, in the folders that they have below ROOT.
+"""site.py ROOT OUT [--reference NAME TITLE]...: the project's pages as HTML in OUT, in the folders of ROOT.
 
-README.md becomes index.html; every other page keeps its name. Links to pages lead to their HTML; files that pages link are copied, a
-linked folder without a page gets a list of its files. --reference adds OUT/reference/NAME/index.html, which other
-programs write, to the menu. search_index.js has a record for each section of a page; add_symbols.py adds the references'.
+README.md becomes index.html; every other page keeps its name. Links to pages lead to their HTML; files that pages link
+are copied, a linked folder without a page gets a list of its files. --reference adds OUT/reference/NAME/index.html,
+which other programs write, to the menu. search_index.js has a record for each section of a page; add_symbols.py adds
+those of the references.
 """
 
 import html
@@ -24,9 +25,9 @@ REFERENCE = re.compile(r"\b(href|src)=\"([^\"]*)\"")
 MENU = {
     "Begin": ["README.md", "docs/getting_started.md", "docs/python.md", "docs/pytorch.md", "docs/differences.md",
               "docs/pictures.md", "examples/README.md"],
-    "Use": ["docs/compile.md", "docs/vmap.md", "docs/tracing.md", "docs/modes_and_subclasses.md", "docs/fake_tensors.md",
-            "docs/functionalize.md", "docs/files.md", "docs/random_numbers.md", "docs/inspecting.md", "docs/command_line.md",
-            "docs/environment.md", "docs/operators.md"],
+    "Use": ["docs/compile.md", "docs/vmap.md", "docs/tracing.md", "docs/modes_and_subclasses.md",
+            "docs/fake_tensors.md", "docs/functionalize.md", "docs/files.md", "docs/random_numbers.md",
+            "docs/inspecting.md", "docs/command_line.md", "docs/environment.md", "docs/operators.md"],
     "Extend": ["docs/adding_an_operator.md", "docs/own_kernels.md", "docs/batching_rules.md", "docs/python_dispatch.md",
                "docs/adapt_your_hardware.md", "docs/pytorch_sources.md", "docs/host_plans.md"],
 }
@@ -43,6 +44,10 @@ def relative(source, target):
     """A link from the file `source` to the file `target`, both below OUT."""
     up = "../" * source.count("/")
     return up + target
+
+
+def link(target, title):
+    return f'<a href="{html.escape(target)}">{html.escape(title)}</a>'
 
 
 def title_of(page, text):
@@ -110,9 +115,9 @@ class Site:
         return "\n".join(parts + ([self.menu_section(file, "Reference", items)] if items else []))
 
     def menu_section(self, file, name, items):
-        links = "\n".join(f'<li{" class=current" if here else ""}><a href="{relative(file, target)}">{html.escape(title)}</a></li>'
-                          for target, title, here in items)
-        return f"<h2>{name}</h2>\n<ul>\n{links}\n</ul>"
+        links = [f'<li{" class=current" if here else ""}>{link(relative(file, target), title)}</li>'
+                 for target, title, here in items]
+        return "\n".join([f"<h2>{name}</h2>", "<ul>", *links, "</ul>"])
 
     def with_anchors(self, text, body):
         """GitHub's anchors for the headings, in their order."""
@@ -120,8 +125,8 @@ class Site:
 
         def replace(match):
             _, _, _, anchor = next(found)
-            return (f'<h{match[1]} id="{html.escape(anchor)}">{match[2]} '
-                    f'<a class="anchor" href="#{html.escape(anchor)}" aria-label="link to this section">#</a></h{match[1]}>')
+            here = f'<a class="anchor" href="#{html.escape(anchor)}" aria-label="link to this section">#</a>'
+            return f'<h{match[1]} id="{html.escape(anchor)}">{match[2]} {here}</h{match[1]}>'
 
         return HEADING.sub(replace, body)
 
@@ -129,9 +134,9 @@ class Site:
         folder = (self.root / page).parent
 
         def replace(match):
-            link = html.unescape(match[2])
-            path, separator, anchor = link.partition("#")
-            if not path or re.match(r"^[a-z][a-z0-9+.-]*:", link):
+            written = html.unescape(match[2])
+            path, separator, anchor = written.partition("#")
+            if not path or re.match(r"^[a-z][a-z0-9+.-]*:", written):
                 return match[0]
             linked = (folder / path).resolve()
             if not linked.exists() or not linked.is_relative_to(self.root):
@@ -142,7 +147,7 @@ class Site:
         return REFERENCE.sub(replace, body)
 
     def file_for(self, path):
-        """The file below OUT that stands for a linked file or folder of the repository, which is made where it isn't there."""
+        """The file below OUT for a linked file or folder of the repository; makes it where it isn't there."""
         if path in self.texts:
             return target_of(path)
         if (self.root / path).is_dir():
@@ -159,8 +164,7 @@ class Site:
         if not (self.out / file).exists():
             names = sorted(child.relative_to(self.root).as_posix() for child in (self.root / path).iterdir()
                            if child.is_file() and not child.name.startswith("."))
-            links = "\n".join(f'<li><a href="{html.escape(relative(file, self.file_for(name)))}">{html.escape(name)}</a></li>'
-                              for name in names)
+            links = "\n".join(f"<li>{link(relative(file, self.file_for(name)), name)}</li>" for name in names)
             self.write_html(file, path, f"<h1>{html.escape(path)}</h1>\n<ul>\n{links}\n</ul>")
         return file
 

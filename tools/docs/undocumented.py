@@ -1,8 +1,9 @@
-"""undocumented.py XML HEADERS LIST [--write]: public symbols without a comment, by Doxygen's XML, must be those of LIST.
+"""undocumented.py XML HEADERS LIST [--write]: public symbols without a comment, by its XML, are those of LIST.
 
-A symbol has a comment if it, an overload of it in its scope, or the declaration above it without an empty line between the
-two has one: a run of declarations shares the comment at its top. These need none: constructors, destructors, operators,
-deleted functions, friends, parameters, and the names that the standard gives to members of containers and iterators.
+A symbol has a comment if it has one, an overload of it in its scope has, or the declaration above it without an empty
+line between the two: a run of declarations shares the comment at its top. Data right below the head of a class share
+the class's. These need none: constructors, destructors, operators, friends, specialisations, and the names that the
+standard gives to members of containers and iterators.
 
 LIST only shrinks: a new symbol gets a comment, and one that got a comment is removed from the list, by --write as well.
 """
@@ -13,10 +14,11 @@ import re
 import sys
 import xml.etree.ElementTree
 
-STANDARD = set("begin end cbegin cend rbegin rend size empty data front back at clear reserve resize push_back pop_back "
-               "emplace_back insert erase find contains swap get reset release value_type key_type mapped_type size_type "
-               "difference_type reference const_reference pointer const_pointer iterator const_iterator reverse_iterator "
-               "const_reverse_iterator iterator_category type value max_size capacity assign hash".split())
+STANDARD = set(
+    "begin end cbegin cend rbegin rend size empty data front back at clear reserve resize push_back pop_back "
+    "emplace_back insert erase find contains swap get reset release value_type key_type mapped_type size_type "
+    "difference_type reference const_reference pointer const_pointer iterator const_iterator reverse_iterator "
+    "const_reverse_iterator iterator_category type value max_size capacity assign hash".split())
 KINDS = {"function", "variable", "typedef", "enum", "define"}
 
 
@@ -67,7 +69,7 @@ class Symbols:
         return self.lines[file]
 
     def shares_comment(self, file, line, is_data):
-        """Whether the run of lines that the declaration stands in begins with a comment, or for data with a class that has one."""
+        """Whether the run of lines of the declaration begins with a comment, or for data with a class that has one."""
         lines = self.text(file)
         for i in range(line - 1, 0, -1):
             above = lines[i - 1].strip()
@@ -95,7 +97,8 @@ def listed(file):
 
 
 def write(file, names):
-    head = [line for line in file.read_text(encoding="utf-8").split("\n") if line.startswith("#")] if file.exists() else []
+    lines = file.read_text(encoding="utf-8").split("\n") if file.exists() else []
+    head = [line for line in lines if line.startswith("#")]
     file.write_text("\n".join(head + sorted(names)) + "\n", encoding="utf-8")
 
 
