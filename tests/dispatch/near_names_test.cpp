@@ -35,6 +35,8 @@ TEST(DidYouMean, IsTheEndOfAMessage) {
             "; did you mean 'SHUNT_JIT_THRESHOLD'?");
   EXPECT_EQ(didYouMean("dimz", {"dim", "dims"}), "; did you mean 'dim' or 'dims'?");
   EXPECT_EQ(didYouMean("quux", {"dim", "axis"}), "");
+  EXPECT_EQ(didYouMean({"a::b"}), "; did you mean 'a::b'?");
+  EXPECT_EQ(didYouMean(std::vector<std::string>()), "");
 }
 
 }  // namespace

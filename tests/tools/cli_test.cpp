@@ -5,8 +5,8 @@
 #include <shunt/jit/jit.h>
 #include <shunt/shunt.h>
 
-#include "tests/support/run_command.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/tools/cli.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,24 +27,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-test::CommandResult shunt_cli(const std::string& arguments, const std::string& variables, const char* streams) {
-  return test::runCommand("env -u SHUNT_JIT -u SHUNT_JIT_CACHE -u SHUNT_STATS " + variables + " " SHUNT_CLI " " +
-                          arguments + streams);
-}
-
-/// What a program reads: warnings, such as that of a library without its compiler, go past it.
-std::string good(const std::string& arguments, const std::string& variables = "") {
-  const test::CommandResult ran = shunt_cli(arguments, variables, "");
-  EXPECT_EQ(ran.status, 0) << arguments << "\n" << ran.text;
-  return ran.text;
-}
-
-std::string bad(const std::string& arguments, const std::string& variables = "") {
-  const test::CommandResult ran = shunt_cli(arguments, variables, " 2>&1");
-  EXPECT_NE(ran.status, 0) << arguments << "\n" << ran.text;
-  EXPECT_NE(ran.status, -1) << arguments << "\n" << ran.text;
-  return ran.text;
-}
+using test::bad;
+using test::good;
 
 TEST(Ops, AllAndByFilterAndWithSchemas) {
   size_t lines = 0;
@@ -62,7 +46,44 @@ TEST(Dump, RegistrationsAndTheTableWithReasonsAndPlaces) {
   EXPECT_THAT(text, testing::ContainsRegex("AutogradCPU: pointwise_derivatives.yaml:[0-9]+ \\[Autograd alias\\]"));
   EXPECT_EQ(good("dump aten::relu"), text);
   EXPECT_THAT(bad("dump relux"), HasSubstr("no such operator"));
-  EXPECT_THAT(bad("dump add"), HasSubstr("aten::add.Tensor"));
+}
+
+TEST(Dump, AllOverloadsOfANameThatNoneHasAlone) {
+  std::string expected;
+  for (const char* overload : {"Scalar", "Scalar_out", "Tensor", "out"}) {
+    const auto op = Dispatcher::singleton().findSchema({"aten::add", overload});
+    if (op)
+      expected += (expected.empty() ? "" : "\n") + op->dumpState() + "computed table:\n" + op->dumpComputedTable();
+  }
+  EXPECT_EQ(good("dump add"), expected);
+  EXPECT_EQ(good("dump aten::add"), expected);
+}
+
+TEST(Dump, DanglingKernelsWithTheirPlaces) {
+  EXPECT_EQ(good("dump --dangling"), "");
+  const std::string load = "--library " SHUNT_OWN_OPS " --library " SHUNT_DANGLING_OPS " ";
+  const std::string both =
+      "mine::thrice  CPU at dangling_ops.cpp:6\n"
+      "mine::twise  CPU at dangling_ops.cpp:5; did you mean 'mine::twice'?\n";
+  EXPECT_EQ(good(load + "dump --dangling"), both);
+  EXPECT_EQ(good(load + "ops mine::t"),
+            "mine::thrice  (kernels without a definition)\nmine::twice\nmine::twise  (kernels without a definition)\n");
+}
+
+TEST(Dump, DanglingKernelsAreLoggedAtTheEndOfADebugRun) {
+  const auto lines = [](const std::string& arguments, const char* variables) {
+    std::istringstream all(test::runCli(arguments, variables, " 2>&1 >/dev/null").text);
+    std::string found;
+    for (std::string line; std::getline(all, line);)
+      if (line.find("no definition") != std::string::npos) found += line + "\n";
+    return found;
+  };
+  const std::string load = "--library " SHUNT_DANGLING_OPS " ";
+  EXPECT_EQ(lines(load + "ops mm", "SHUNT_LOG=debug"),
+            "shunt: debug: 2 operators have kernels and no definition: mine::thrice (CPU at dangling_ops.cpp:6), "
+            "mine::twise (CPU at dangling_ops.cpp:5)\n");
+  EXPECT_EQ(lines(load + "ops mm", ""), "");
+  EXPECT_EQ(lines("--library " SHUNT_OWN_OPS " ops mm", "SHUNT_LOG=debug"), "");
 }
 
 TEST(Library, OwnOperatorsAreSeenToo) {
@@ -109,13 +130,13 @@ TEST(Dump, FallbacksAreNamedWithTheirPlaces) {
   const std::string all = good("dump --fallbacks");
   EXPECT_EQ(all, Dispatcher::singleton().dumpFallbacks());
   EXPECT_THAT(all, testing::ContainsRegex("Python: registered at dispatch_mode.cpp:[0-9]+ \\[boxed\\]"));
-  EXPECT_THAT(bad("dump"), HasSubstr("name an operator, or --fallbacks"));
+  EXPECT_EQ(bad("dump"), "shunt: name an operator, or --fallbacks or --dangling\n");
 }
 
 TEST(Trace, EachStepAsTextAndAsJson) {
   const std::string call = "explain relu -a 'float32[2]:grad'";  // makes its argument by calls
   const auto traced = [&](const std::string& value) {
-    return shunt_cli(call, "SHUNT_TRACE=" + value, " 2>&1 >/dev/null").text;
+    return test::runCli(call, "SHUNT_TRACE=" + value, " 2>&1 >/dev/null").text;
   };
   EXPECT_THAT(traced("1"), AllOf(HasSubstr("call aten::ones keys={BackendSelect} -> BackendSelect [kernel]\n"),
                                  HasSubstr("redispatch aten::ones keys={CPU} -> CPU [CompositeExplicitAutograd]\n")));
@@ -220,6 +241,22 @@ TEST(ExplainCommand, ArgumentsOfEveryKind) {
   EXPECT_EQ(value("gelu -a 'bool[0]'", 0), "Bool [0] on cpu, contiguous");
 }
 
+TEST(ExplainCommand, TheOverloadThatTakesTheArguments) {
+  const auto op = [](const std::string& call) {
+    return nlohmann::json::parse(good("explain --json " + call))["op"].get<std::string>();
+  };
+  EXPECT_EQ(op("add -a 'float32[2]' -a 'float32[2]'"), "aten::add.Tensor");
+  EXPECT_EQ(op("add -a 'float32[2]' -a 2"), "aten::add.Scalar");
+  EXPECT_EQ(op("add -a 'float32[2]' -a 'float32[2]' -a 'out=float32[2]'"), "aten::add.out");
+  EXPECT_THAT(
+      bad("explain add -a 'float32[2]'"),
+      AllOf(testing::StartsWith("shunt: no overload of aten::add takes these arguments:\n"),
+            HasSubstr("\n  aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n"
+                      "    call: argument 'other' of aten::add.Tensor is missing and has no default; the schema "
+                      "is aten::add.Tensor("),
+            HasSubstr("\n  aten::add.out(")));
+}
+
 TEST(ExplainCommand, WhatIsWrongIsSaid) {
   EXPECT_THAT(bad("explain relu"), HasSubstr("argument 'self' of aten::relu is missing"));
   EXPECT_THAT(bad("explain relu -a 'float32[2'"),
@@ -231,7 +268,6 @@ TEST(ExplainCommand, WhatIsWrongIsSaid) {
   EXPECT_THAT(bad("explain relu -a 'float32[2]' -a 1"), HasSubstr("has 1 arguments, got 2"));
   EXPECT_THAT(bad("explain add.Tensor -a alpha=1 -a 'float32[2]'"), HasSubstr("arguments without a name come first"));
   EXPECT_THAT(bad("explain"), HasSubstr("op is required"));
-  EXPECT_THAT(bad("surprise"), HasSubstr("subcommand"));
   EXPECT_THAT(bad("--library /nowhere.so ops"), HasSubstr("can't load /nowhere.so"));
 }
 

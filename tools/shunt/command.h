@@ -30,6 +30,8 @@ Command addGraph(CLI::App& app);
 Command addCache(CLI::App& app);
 Command addInfo(CLI::App& app);
 
+/// "unknown option '--jsn' of 'shunt stats'; did you mean '--json'?", of a word that the command doesn't take.
+std::string unknownWord(const CLI::App& command, const std::string& word);
 /// Reports a command line that can't be parsed, with the commands or options that are near; returns the exit status.
 int reportMistake(const CLI::App& app, const CLI::ParseError& error);
 

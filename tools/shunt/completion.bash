@@ -1,24 +1,34 @@
 # Completion of shunt(1) for bash: commands and options as the program's own help has them, operators as it lists them.
 _shunt_completions() {
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} program=${COMP_WORDS[0]} part
-  local commands=() operator=''
+  local commands=() operator='' started='' before=''
   COMPREPLY=()
   program=${program/#\~\//$HOME/}  # as typed: bash expands it only when it runs the line
   command -v -- "$program" >/dev/null || program=shunt
   case $previous in
-    -l|--library|-r|--report|stats) mapfile -t COMPREPLY < <(compgen -f -- "$word"); compopt -o filenames; return ;;
-    -d|--directory) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames; return ;;
+    -l|--library|-r|--report|--trace|stats|graph) mapfile -t COMPREPLY < <(compgen -f -- "$word"); compopt -o filenames; return ;;
+    -d|--directory|--cache) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames; return ;;
     --autocast) mapfile -t COMPREPLY < <(compgen -W 'bfloat16 float16' -- "$word"); return ;;
-    -a|--arg) return ;;
+    --log) mapfile -t COMPREPLY < <(compgen -W 'error warning info debug' -- "$word"); return ;;
+    --isa) mapfile -t COMPREPLY < <(compgen -W 'baseline v3 v4' -- "$word"); return ;;
+    -a|--arg|--threads|--repeats) return ;;
   esac
   # The commands before the cursor: words that are no options, up to what a command takes.
   for part in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case ${commands[*]}/$part in
-      /ops|/dump|/explain|/stats|/info|/cache|cache/list|cache/verify|cache/clear) commands+=("$part") ;;
-      dump/[!-]*|explain/[!-]*) operator=$part ;;
+      /ops|/dump|/explain|/bench|/run|/profile|/stats|/graph|/info|/cache|cache/list|cache/verify|cache/clear)
+        commands+=("$part") ;;
+      dump/[!-]*|explain/[!-]*|bench/[!-]*) operator=$part ;;
+      run/[!-]*|profile/[!-]*) [[ $before == @(-r|--report|--trace|--cache|--isa|--log|--threads) ]] || started=1 ;;
     esac
+    before=$part
   done
-  if [[ $word != -* && ! $operator && ( ${commands[*]} == dump || ${commands[*]} == explain ) ]]; then
+  if [[ $word != -* && ( ${commands[*]} == run || ${commands[*]} == profile ) || $started ]]; then
+    mapfile -t COMPREPLY < <([[ $started ]] || compgen -c -- "$word"; compgen -f -- "$word")
+    compopt -o filenames
+    return
+  fi
+  if [[ $word != -* && ! $operator && ${commands[*]} == @(dump|explain|bench) ]]; then
     # Without the namespace of the built-in operators, whose colons would end a word.
     mapfile -t COMPREPLY < <(compgen -W "$("$program" ops 2>/dev/null | sed -n 's/^aten:://p')" -- "$word")
     return

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <iostream>
 
+#include "tools/shunt/command.h"
+
 namespace shunt::cli {
 
 void addCommonSettings(CLI::App& command, CommonSettings& settings) {
@@ -21,6 +23,8 @@ void addCommonSettings(CLI::App& command, CommonSettings& settings) {
 Launch launchOf(const CLI::App& command, const CommonSettings& settings) {
   Launch launch{command.remaining(), {}};
   if (!launch.words.empty() && launch.words.front() == "--") launch.words.erase(launch.words.begin());
+  if (!launch.words.empty() && launch.words.front().starts_with('-'))
+    throw Error(unknownWord(command, launch.words.front()));
   SHUNT_CHECK(!launch.words.empty(), "name the program to run: shunt ", command.get_name(), " PROGRAM [ARGUMENT]...");
   if (settings.threads) launch.variables["SHUNT_NUM_THREADS"] = std::to_string(*settings.threads);
   if (!settings.log.empty()) launch.variables["SHUNT_LOG"] = settings.log;

@@ -41,24 +41,24 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-/// What is said of a word that nothing takes.
-std::string unknown(const CLI::App& command, const std::string& word) {
+}  // namespace
+
+std::string unknownWord(const CLI::App& command, const std::string& word) {
+  const std::string of = command.get_parent() == nullptr ? "" : " of '" + fullName(command) + "'";
   if (word.starts_with('-'))
-    return fullName(command) + " has no option '" + word + "'" +
+    return "unknown option '" + word + "'" + of +
            detail::didYouMean(word.substr(0, word.find('=')), longOptions(command));
   const std::vector<std::string> commands = commandsOf(command);
-  if (commands.empty()) return fullName(command) + " takes no further argument '" + word + "'";
+  if (commands.empty()) return "'" + fullName(command) + "' takes no further argument '" + word + "'";
   const std::string near = detail::didYouMean(word, commands);
-  return fullName(command) + " has no command '" + word + "'" + (near.empty() ? "; it has " + joined(commands) : near);
+  return "unknown command '" + word + "'" + of + (near.empty() ? "; there are " + joined(commands) : near);
 }
-
-}  // namespace
 
 int reportMistake(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
   const CLI::App& command = innermost(app);
   const std::vector<std::string> words = command.remaining();
-  std::cerr << "shunt: " << (words.empty() ? error.what() : unknown(command, words.front())) << "\nRun '"
+  std::cerr << "shunt: " << (words.empty() ? error.what() : unknownWord(command, words.front())) << "\nRun '"
             << fullName(command) << " --help' for its options.\n";
   return error.get_exit_code();
 }

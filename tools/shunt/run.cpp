@@ -36,7 +36,7 @@ int runProgram(const CLI::App& command, const Options& options) {
 Command addRun(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App* run = app.add_subcommand("run", "Run a program with these settings in its environment");
-  run->footer("The program and its arguments stand behind the options: shunt run --no-jit --stats ./program --size 3");
+  run->footer("The program and its arguments stand behind the options: shunt run --no-jit --stats ./program 3");
   run->prefix_command();
   run->add_flag("--no-jit", options->no_jit, "SHUNT_JIT=0: interpret every call");
   run->add_flag("--no-compile", options->no_compile, "SHUNT_COMPILE=0: compile(f) returns functions that run f");
