@@ -9,9 +9,12 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tools" / "docs")]
+import check_html  # noqa: E402
 import commands  # noqa: E402
+import doxygen_filter  # noqa: E402
 import pages  # noqa: E402
 import running  # noqa: E402
+import undocumented  # noqa: E402
 
 
 def script(name):
@@ -170,6 +173,59 @@ class Links(unittest.TestCase):
     def test_anchors(self):
         self.assertEqual(pages.slug(pages.heading_text("What *runs* `f(x)` itself, [and](x.md) why?")),
                          "what-runs-fx-itself-and-why")
+
+
+class Html(unittest.TestCase):
+    def test_links(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "a.html").write_text('<h1 id="x"></h1><a href="b.html#y"></a><a href="#x"></a><a href="ftp://z"></a>')
+            (root / "b.html").write_text('<script src="no.js"></script><a href="c.html"></a><!-- <a href="d.html"> -->')
+            self.assertEqual(sorted(check_html.errors_below(root)), [
+                "a.html: link b.html#y: there is no such anchor", "b.html: link c.html: there is no such file",
+                "b.html: link no.js: there is no such file"])
+
+
+HEADER = """// Box: holds a number.
+#pragma once
+
+namespace shunt {
+class Box {
+ public:
+  // What it holds.
+  int number() const;
+  int same() const;
+
+  bool empty_handed() const;  // whether it holds 0
+  bool other() const;
+};
+}  // namespace shunt
+"""
+
+
+class Symbols(unittest.TestCase):
+    def test_filter(self):
+        filtered = doxygen_filter.filtered(HEADER).split("\n")
+        self.assertEqual(len(filtered), HEADER.count("\n") + 1)
+        self.assertEqual(filtered[1], "/// @file")
+        self.assertEqual(filtered[4], "/** Holds a number. */ class Box {")
+        self.assertEqual(filtered[6], "  /// What it holds.")
+        self.assertEqual(filtered[10], "  bool empty_handed() const;  ///< whether it holds 0")
+        self.assertEqual(filtered[13], "}  // namespace shunt")
+
+    def test_undocumented(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "box.h").write_text(HEADER + "\nint alone();\n")
+            members = "".join(
+                f'<memberdef kind="function" prot="public"><name>{name}</name><briefdescription>{text}'
+                f'</briefdescription><location file="box.h" line="{line}"/></memberdef>'
+                for name, line, text in [("number", 8, "What it holds."), ("same", 9, ""), ("other", 12, ""),
+                                         ("alone", 16, ""), ("operator=", 16, ""), ("size", 16, "")])
+            (root / "x.xml").write_text('<doxygen><compounddef kind="class" prot="public"><compoundname>shunt::Box'
+                                        f"</compoundname>{members}</compounddef></doxygen>")
+            found = undocumented.Symbols(root, root).undocumented()
+            self.assertEqual(sorted(found["box.h"]), ["shunt::Box::alone", "shunt::Box::other"])
 
 
 if __name__ == "__main__":

@@ -34,10 +34,13 @@ def difference(block, shown, printed):
 
 
 def write_named_file(block, folder):
-    """A block whose first line is a comment with just a file's name is that file, too."""
+    """A block whose first line is a comment with just a file's name is that file, too. Returns the file, or None."""
     match = FILE_NAME.match(block.text)
-    if match:
-        (pathlib.Path(folder) / match[1]).write_text(block.text, encoding="utf-8")
+    if not match:
+        return None
+    file = pathlib.Path(folder) / match[1]
+    file.write_text(block.text, encoding="utf-8")
+    return file
 
 
 def prepare(folder, build):

@@ -1,7 +1,7 @@
 """doxygen_filter.py HEADER: prints the header as Doxygen reads comments; lines keep their numbers.
 
 Shunt's headers have few marks for Doxygen. Here the comment at a header's head becomes the file's, and that of the
-class that it names (`// Tensor: a handle ...`); a comment in front of a declaration or behind it becomes the declaration's.
+class that it names (`// Tensor: a handle ...`); one in front of a declaration or behind it becomes the declaration's.
 """
 
 import re

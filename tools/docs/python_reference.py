@@ -1,26 +1,36 @@
-"""python_reference.py OUT: the package shunt's reference in OUT, by pdoc, from its doc strings."""
+"""python_reference.py OUT: the reference of the package shunt in OUT, by pdoc, from its doc strings."""
 
+import inspect
 import pathlib
 import pkgutil
 import sys
+import warnings
 
 import pdoc
+import pdoc.doc
+import pdoc.render
 import shunt
 
-# What programs import; modules that begin with _ are details, and these import what may not be there.
-LEFT_OUT = ("shunt._", "shunt.testing", "shunt.distributed", "shunt.onnx")
+# Names that begin with _ are details, and these modules exist for programs that import them and do little.
+LEFT_OUT = ("!shunt\\.(.*\\.)?_", "!shunt\\.(testing|distributed|onnx)")
 
 
-def modules():
-    yield "shunt"
-    for module in pkgutil.walk_packages(shunt.__path__, "shunt.", onerror=lambda name: None):
-        if not module.name.startswith(LEFT_OUT) and "._" not in module.name and not module.name.endswith("__main__"):
-            yield module.name
+def name_what_is_public():
+    """Lets pdoc list what programs take as shunt.<name>, wherever it is defined."""
+    names = {name for name in dir(shunt) if not name.startswith("_")} | set(shunt._NAMES)
+    modules = {module.name for module in pkgutil.iter_modules(shunt.__path__) if not module.name.startswith("_")}
+    members = {name for name in names - modules if not inspect.ismodule(getattr(shunt, name, None))}
+    shunt.__all__ = sorted(members | modules)
 
 
 def main(out):
+    name_what_is_public()
+    # The stubs name the C++ extension's types by names that only checkers of types know.
+    pdoc.doc.doc_pyi.include_typeinfo_from_stub_files = lambda module: None
     pdoc.render.configure(docformat="markdown", show_source=False, search=True)
-    pdoc.pdoc(*modules(), output_directory=pathlib.Path(out))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        pdoc.pdoc("shunt", *LEFT_OUT, output_directory=pathlib.Path(out))
 
 
 if __name__ == "__main__":

@@ -71,6 +71,8 @@ class Symbols:
     def shares_comment(self, file, line, is_data):
         """Whether the run of lines of the declaration begins with a comment, or for data with a class that has one."""
         lines = self.text(file)
+        if is_data and lines and lines[line - 1].lstrip().startswith("}"):
+            return True  # it is of a struct that stands here, and has its comment
         for i in range(line - 1, 0, -1):
             above = lines[i - 1].strip()
             if above.startswith("//"):

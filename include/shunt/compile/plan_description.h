@@ -14,15 +14,18 @@ namespace shunt {
 
 /// The code of a loop.
 struct PlanCode {
+  /// How far the native code of a loop is.
   enum class State : uint8_t { kInterpreted, kCompiling, kNative };
   State state = State::kInterpreted;
   std::string
       note;  // kNative: the name that perf, gdb and dumps have for it; kInterpreted: why, where there is a reason
+  /// "interpreted", "native (fused.3)"
   SHUNT_API std::string text() const;
 };
 
 /// A call, or a loop that computes several operators.
 struct PlanPart {
+  /// What a part is.
   enum class Kind : uint8_t {
     kCall,
     kRegion,  // pointwise operators by blocks of elements
@@ -43,6 +46,7 @@ struct PlanPart {
     kHost,                   // a step of the program's
     kHostWithoutTensors,     // whose operands lie in the run's memory
   };
+  /// Data of the part; what it has no use for is 0 or empty.
   Kind kind = Kind::kCall;
   Call call = Call::kDispatched;
   std::vector<std::string> operators;     // one of a call: "aten::mul.Tensor"; of a host step, its name
@@ -56,6 +60,7 @@ struct PlanPart {
   std::optional<PlanCode> code;           // kRegion
   std::optional<PlanCode> before, after;  // kRows: the pointwise operators on either side
   int64_t bytes = 0, flops = 0;  // read and written; two for each multiplication of a product with its addition
+  /// A line, with more below it where a loop has parts.
   SHUNT_API std::string text() const;
 };
 
@@ -68,6 +73,7 @@ struct PlanDescription {
   size_t buffers = 0, buffer_bytes = 0;   // results without tensors
   std::optional<size_t> operators_alone;  // then there are no parts: so many operators run one by one
 
+  /// How many parts of that kind there are.
   SHUNT_API size_t count(PlanPart::Kind kind) const;
   /// How often the operator is called, in whatever way or in the given one.
   SHUNT_API size_t calls(std::string_view op) const;

@@ -11,6 +11,7 @@
 
 namespace shunt {
 
+/// A kernel without an operator.
 struct DanglingImpl {
   OperatorName op;
   DispatchKey key;

@@ -24,6 +24,7 @@
 
 namespace shunt {
 
+/// One call on the stack.
 struct StackFrame {
   std::string function;  // demangled; empty: unknown
   std::string file;      // the source's; empty: unknown

@@ -30,6 +30,7 @@ struct Batched {
   /// The dimension of `value` that counts samples, not negative in arguments; nullopt where all samples share `value`.
   std::optional<int64_t> dim = std::nullopt;
 
+  /// Whether its samples differ.
   bool is_batched() const { return dim.has_value(); }
   /// How many dimensions one sample has.
   int64_t sample_dim() const { return value.dim() - (dim ? 1 : 0); }
@@ -52,8 +53,10 @@ struct BatchInfo {
 /// time of the call.
 class SHUNT_API BatchingRuleCall {
  public:
+  /// The batch's dimension in each tensor of an argument.
   using Dims = std::vector<std::optional<int64_t>>;
 
+  /// The operator, the vmap, and how many arguments the operator has.
   const OperatorHandle& op() const { return op_; }
   const BatchInfo& info() const { return info_; }
   size_t num_arguments() const { return arguments_.size(); }
@@ -70,6 +73,7 @@ class SHUNT_API BatchingRuleCall {
   void add_result(Batched result) { results_.push_back({{std::move(result)}, false}); }
   void add_result(std::vector<Batched> list) { results_.push_back({std::move(list), true}); }
 
+  /// A result as the rule gave it.
   struct Result {
     std::vector<Batched> tensors;
     bool is_list;
