@@ -122,7 +122,8 @@ TEST_F(BatchingErrors, OfNames) {
             "register_vmap(\"batching_errors::onne\"): there is no such operator; did you mean "
             "'batching_errors::one'?");
   EXPECT_EQ(errorOf([&] { (void)register_vmap("zzzzzzzzzzz::qqqqqqqqqqqq", rule); }),
-            "register_vmap(\"zzzzzzzzzzz::qqqqqqqqqqqq\"): there is no such operator");
+            "register_vmap(\"zzzzzzzzzzz::qqqqqqqqqqqq\"): there is no such operator, nor any other in the namespace "
+            "'zzzzzzzzzzz'");
   EXPECT_EQ(errorOf([&] { (void)register_vmap("one", rule); }),
             "register_vmap(\"one\"): expected the operator's name with its namespace, such as \"mine::one\"");
 }

@@ -12,7 +12,7 @@ class SHUNT_API ElementwiseKernel {
  public:
   explicit ElementwiseKernel(const KernelDescriptor& descriptor) : descriptor_(descriptor) {}
   virtual ~ElementwiseKernel();
-  /// The functor's descriptor.
+  /// What the functor declares.
   const KernelDescriptor& descriptor() const { return descriptor_; }
 
  private:

@@ -30,7 +30,7 @@ struct Batched {
   /// The dimension of `value` that counts samples, not negative in arguments; nullopt where all samples share `value`.
   std::optional<int64_t> dim = std::nullopt;
 
-  /// Whether its samples differ.
+  /// Whether samples have values of their own.
   bool is_batched() const { return dim.has_value(); }
   /// How many dimensions one sample has.
   int64_t sample_dim() const { return value.dim() - (dim ? 1 : 0); }
@@ -45,18 +45,20 @@ struct Batched {
 
 /// What the innermost vmap says of a call.
 struct BatchInfo {
-  int64_t size;           // of the batch
-  Randomness randomness;  // what random operators are to do; a rule of such an operator obeys it
+  /// The number of samples.
+  int64_t size;
+  /// What random operators are to do; a rule of such an operator obeys it.
+  Randomness randomness;
 };
 
 /// One call of an operator with at least one batched tensor, as a boxed rule sees it. Belongs to the caller, for the
 /// time of the call.
 class SHUNT_API BatchingRuleCall {
  public:
-  /// The batch's dimension in each tensor of an argument.
+  /// One for each tensor of an argument.
   using Dims = std::vector<std::optional<int64_t>>;
 
-  /// The operator, the vmap, and how many arguments the operator has.
+  /// What was called, and in which vmap.
   const OperatorHandle& op() const { return op_; }
   const BatchInfo& info() const { return info_; }
   size_t num_arguments() const { return arguments_.size(); }
@@ -73,7 +75,7 @@ class SHUNT_API BatchingRuleCall {
   void add_result(Batched result) { results_.push_back({{std::move(result)}, false}); }
   void add_result(std::vector<Batched> list) { results_.push_back({std::move(list), true}); }
 
-  /// A result as the rule gave it.
+  /// What add_result() was given.
   struct Result {
     std::vector<Batched> tensors;
     bool is_list;

@@ -4,10 +4,10 @@
 #include "src/core/alias_sets.h"
 #include "src/dispatch/errors.h"
 #include "src/dispatch/reliance.h"
+#include "src/dispatch/unknown_operator.h"
 #include "src/tensor/printing.h"
 #include "src/transforms/vmap/call.h"
 
-#include <shunt/core/near_names.h>
 #include <shunt/ops.h>
 
 #include <utility>
@@ -182,15 +182,6 @@ class RuleKernel {
   std::source_location where_;
 };
 
-[[noreturn]] SHUNT_COLD void throwUnknown(const OperatorName& name) {
-  const Dispatcher& dispatcher = Dispatcher::singleton();
-  std::vector<std::string> known;
-  for (const OperatorName& n : dispatcher.getAllOpNames())
-    if (dispatcher.findSchema(n)) known.push_back(n.str());
-  throw Error(
-      detail::str("register_vmap(\"", name, "\"): there is no such operator", detail::didYouMean(name.str(), known)));
-}
-
 void checkRule(const FunctionSchema& schema, const detail::BatchingRule& rule, std::source_location where) {
   for (const Argument& r : schema.returns())
     SHUNT_CHECK(r.type.isPlain(TypeKind::Tensor) || r.type == Type::listOf(Type()), "register_vmap(\"",
@@ -216,7 +207,7 @@ OperatorName nameOf(std::string_view text) {
 void detail::registerBatchingRule(Library& m, std::string_view text, BatchingRule rule, std::source_location where) {
   const OperatorName name = levels::nameOf(text);
   const auto op = Dispatcher::singleton().findSchema(name);
-  if (!op) levels::throwUnknown(name);
+  SHUNT_CHECK(op.has_value(), "register_vmap(\"", text, "\"): ", whyNotFound(name));
   levels::checkRule(op->schema(), rule, where);
   m.impl(text,
          dispatch(DispatchKey::Batched, CppFunction::makeFromBoxed(levels::RuleKernel(std::move(rule.run), where))),
