@@ -1,12 +1,16 @@
 // Everything that a program needs: tensors, operators, autograd, modes and subclasses, transforms, graphs, compiled
 // functions, registration, operators from functors, libraries and backends that are loaded, the compiler's reports.
-// It leaves out what few programs call: plans over memory of other libraries; parts that Shunt's libraries share:
+// It leaves out what few programs call, as plans over memory of other libraries, look-ups by name, drawings of graphs and
+// batching rules, and parts that Shunt's libraries share:
 //   autograd     accumulate_grad, as_strided_backward, current_run, graph_tensor
 //   compile      host_plan
-//   core         annotate, environment, file_size_signal, fork, isa, missed_call, stand_in, thread_signals, wrap_dim
+//   core         annotate, by_name, complete_arguments, dangling, environment, file_size_signal, fork, isa, missed_call
+//   core         near_names, stack_trace, stand_in, system_info, thread_signals, wrap_dim
 //   elementwise  cast_loop, layer_norm, matrix_product, mse_loss, nll_loss, recorded_loop, reduction, row_loop
 //   jit          fused_loop, kernel_library, provider, tier
 //   tensor       expand_utils, memory_overlap, storage_pin, wrapper_kind
+//   trace        dot
+//   transforms   batching
 #pragma once
 
 #include <shunt/autograd/anomaly_mode.h>

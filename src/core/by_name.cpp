@@ -5,13 +5,6 @@
 
 namespace shunt {
 
-std::vector<std::string> detail::dispatchKeyNames() {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < kNumKeys; ++i)
-    if (const char* name = toString(static_cast<DispatchKey>(i)); parseDispatchKey(name)) names.emplace_back(name);
-  return names;
-}
-
 std::vector<std::string> detail::dtypeNames() {
   std::vector<std::string> names;
   for (int i = 0; i < kNumScalarTypes; ++i)

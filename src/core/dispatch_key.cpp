@@ -1,3 +1,4 @@
+#include <shunt/core/by_name.h>
 #include <shunt/core/dispatch_key_set.h>
 
 namespace shunt {
@@ -64,6 +65,13 @@ std::optional<DispatchKey> parseDispatchKey(std::string_view name) {
   for (const OtherSpelling& other : kOtherSpellings)
     if (other.name == name) return other.key;
   return std::nullopt;
+}
+
+std::vector<std::string> detail::dispatchKeyNames() {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < kNumKeys; ++i)
+    if (const char* name = toString(static_cast<DispatchKey>(i)); parseDispatchKey(name)) names.emplace_back(name);
+  return names;
 }
 
 std::string toString(DispatchKeySet keyset) {

@@ -7,7 +7,7 @@
 // so nothing is compiled, and compile(f) runs f (compiled::isSwitchedOn): every operator is interpreted, and seen.
 // Redispatches belong to their call. SHUNT_TRACE=1 takes unboxed calls another way, so they aren't timed then.
 //
-// Each thread has a record of its own, kept until the process ends; its lock is taken where a call ends, and by the
+// Each thread has its own record, which is kept until the process ends. Its lock is taken where a call ends, and by the
 // report.
 #pragma once
 

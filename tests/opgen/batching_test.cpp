@@ -80,6 +80,9 @@ TEST(Batching, MistakesAreErrors) {
       {"rules: {mine: f, mine.out: g}\n", "no operator 'mine.out' needs a rule"},
       {"pointwise: [mine]\nrules: {mine: f}\n", "aten::mine is listed twice"},
       {"dims: {mine: [axis]}\n", "aten::mine has no argument 'axis'"},
+      {"dims: {mine: [dimm]}\n", "aten::mine has no argument 'dimm'; did you mean 'dim'?"},
+      {"rule: {mine: f}\n", "; did you mean 'rules'?"},
+      {"rules: {mnie: f}\n", "no operator 'mnie' needs a rule for vmap; did you mean 'mine'?"},
       {"dims: {mine: [dim+2]}\n", "'dim+2': expected an argument's name, with +1, +all or +batch"},
   };
   for (const auto& [yaml, part] : cases) EXPECT_THAT(errorOf(yaml), HasSubstr(part)) << yaml;

@@ -214,7 +214,7 @@ TEST(Info, ThePageOfVariablesIsWhatTheTableSays) {
 
 TEST(Environment, AMisspeltVariableIsReportedOnceAtLoad) {
   const std::string call = "ops ::relu_", schema = "aten::relu_\n";
-  const auto said = [&](const std::string& variables) { return shunt_cli(call, variables, " 2>&1").text; };
+  const auto said = [&](const std::string& variables) { return test::runCli(call, variables, " 2>&1").text; };
   EXPECT_EQ(said("SHUNT_JIT_THRESOLD=3 SHUNT_TEST_SEED=1"),
             "shunt: warning: SHUNT_JIT_THRESOLD in the environment: Shunt reads no variable of that name; did you mean "
             "'SHUNT_JIT_THRESHOLD'?\n" +

@@ -17,8 +17,9 @@ TEST(UnknownCommand, NamesThoseThatAreNear) {
   EXPECT_EQ(bad("cache lst"), withHelp("unknown command 'lst' of 'shunt cache'; did you mean 'list'?", "shunt cache"));
   EXPECT_EQ(
       bad("surprise"),
-      withHelp("unknown command 'surprise'; there are ops, dump, explain, bench, run, profile, stats, graph, cache",
-               "shunt"));
+      withHelp(
+          "unknown command 'surprise'; there are ops, dump, explain, bench, run, profile, stats, graph, cache, info",
+          "shunt"));
   EXPECT_EQ(bad("stats a.json b.json"), withHelp("'shunt stats' takes no further argument 'b.json'", "shunt stats"));
   EXPECT_EQ(bad(""), withHelp("A subcommand is required", "shunt"));
 }

@@ -16,8 +16,9 @@ SHUNT_API DispatchKey dispatchKeyNamed(std::string_view name);
 SHUNT_API ScalarType dtypeNamed(std::string_view name);
 
 namespace detail {
-/// The names that they take.
+/// The names that dispatchKeyNamed takes, without other spellings.
 SHUNT_API std::vector<std::string> dispatchKeyNames();
+/// The names that dtypeNamed takes.
 SHUNT_API std::vector<std::string> dtypeNames();
 }  // namespace detail
 

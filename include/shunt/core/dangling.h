@@ -11,11 +11,11 @@
 
 namespace shunt {
 
-/// A kernel without an operator.
+/// A kernel of an operator that nobody defined, and where it was registered: "my_ops.cpp:12".
 struct DanglingImpl {
   OperatorName op;
   DispatchKey key;
-  std::string place;  // "my_ops.cpp:12"
+  std::string place;
 };
 
 /// One entry a kernel, by operator and key, newest first: of the operators that Dispatcher::findDanglingImpls returns.

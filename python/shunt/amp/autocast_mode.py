@@ -43,8 +43,10 @@ def set_autocast_dtype(device_type, dtype):
 
 def _check_available(device_type):
     if not is_autocast_available(device_type):
+        from shunt._near_names import did_you_mean
         raise RuntimeError(
             f"autocast: unsupported autocast device_type {device_type!r}; expected one of {', '.join(_AVAILABLE)}"
+            f"{did_you_mean(str(device_type), _AVAILABLE)}"
         )
 
 

@@ -1,5 +1,6 @@
 #include "tools/opgen/model/aliases.h"
 
+#include "tools/opgen/model/near.h"
 #include "tools/opgen/model/yaml_util.h"
 
 #include <algorithm>
@@ -30,7 +31,8 @@ void readAliases(const std::string& path, Dictionary& dictionary) {
     file.checkKeys(entry, {"name", "of"});
     if (!entry["name"] || !entry["of"]) fail(file.placeOf(entry), "an entry has 'name' and 'of'");
     const std::string name = file.text(entry["name"], "name"), of = file.text(entry["of"], "of");
-    if (!hasOperator(dictionary, of)) fail(file.placeOf(entry["of"]), "the dictionary has no operator '" + of + "'");
+    if (!hasOperator(dictionary, of))
+      fail(file.placeOf(entry["of"]), "the dictionary has no operator '" + of + "'" + nearOperators(dictionary, of));
     add(dictionary, file.placeOf(entry), name, of);
     if (hasOperator(dictionary, of + "_")) add(dictionary, file.placeOf(entry), name + "_", of + "_");
   }

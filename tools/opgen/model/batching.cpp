@@ -1,5 +1,6 @@
 #include "tools/opgen/model/batching.h"
 
+#include "tools/opgen/model/near.h"
 #include "tools/opgen/model/yaml_util.h"
 
 #include <algorithm>
@@ -81,7 +82,9 @@ class Reader {
   void add(const std::string& name, const Entry& entry) {
     const size_t dot = name.find('.');
     const OperatorDef* op = dictionary_.find(name.substr(0, dot), dot == name.npos ? "" : name.substr(dot + 1));
-    if (op == nullptr || !needsEntry(*op)) fail(entry.place, "no operator '" + name + "' needs a rule for vmap");
+    if (op == nullptr || !needsEntry(*op))
+      fail(entry.place, "no operator '" + name + "' needs a rule for vmap" +
+                            (op == nullptr ? nearOperators(dictionary_, name) : ""));
     if (!entries_.emplace(op, entry).second) fail(entry.place, op->qualifiedName() + " is listed twice");
   }
 
@@ -103,7 +106,9 @@ class Reader {
     const size_t plus = text.find('+');
     const std::string suffix = plus == std::string::npos ? "" : text.substr(plus + 1);
     const auto position = op.schema.argumentIndexWithName(text.substr(0, plus));
-    if (!position) fail(entry.place, op.qualifiedName() + " has no argument '" + text.substr(0, plus) + "'");
+    if (!position)
+      fail(entry.place, op.qualifiedName() + " has no argument '" + text.substr(0, plus) + "'" +
+                            nearArguments(op.schema, text.substr(0, plus)));
     constexpr std::pair<const char*, char> kRoles[] = {{"", 'd'}, {"1", 'e'}, {"all", 'a'}, {"batch", 's'}};
     for (const auto& [written, role] : kRoles)
       if (suffix == written) return {*position, role};

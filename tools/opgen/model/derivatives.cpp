@@ -1,6 +1,7 @@
 #include "tools/opgen/model/derivatives.h"
 
 #include "tools/opgen/model/cpp_types.h"
+#include "tools/opgen/model/near.h"
 #include "tools/opgen/model/yaml_util.h"
 
 #include <shunt/core/error.h>
@@ -120,7 +121,8 @@ class Reader {
 
   void checkInput(const SourcePlace& place, const std::string& name, const Derivative& d) const {
     const Argument* a = d.op->schema.findArgument(name);
-    if (a == nullptr) fail(place, d.op->qualifiedName() + " has no argument '" + name + "'");
+    if (a == nullptr)
+      fail(place, d.op->qualifiedName() + " has no argument '" + name + "'" + nearArguments(d.op->schema, name));
     if (!isTensor(*a)) fail(place, "'" + name + "' is no tensor");
     for (const GradientFormula& f : d.formulas)
       if (contains(f.inputs, name)) fail(place, "'" + name + "' has two formulas");

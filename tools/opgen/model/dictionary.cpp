@@ -5,8 +5,9 @@
 #include "tools/opgen/model/tensor_form.h"
 #include "tools/opgen/model/yaml_util.h"
 
-#include <shunt/core/dispatch_key.h>
+#include <shunt/core/by_name.h>
 #include <shunt/core/error.h>
+#include <shunt/core/near_names.h>
 
 #include <algorithm>
 #include <set>
@@ -96,7 +97,9 @@ std::vector<Kernel> readDispatch(const YamlFile& file, const YAML::Node& node) {
     const std::string name = file.text(pair.second, "dispatch");
     checkKernelName(file.placeOf(pair.second), name);
     for (const std::string& key : splitList(file.text(pair.first, "dispatch"))) {
-      if (!shunt::parseDispatchKey(key)) fail(file.placeOf(pair.first), "unknown dispatch key '" + key + "'");
+      if (!shunt::parseDispatchKey(key))
+        fail(file.placeOf(pair.first),
+             "unknown dispatch key '" + key + "'" + shunt::detail::didYouMean(key, shunt::detail::dispatchKeyNames()));
       if (!seen.insert(key).second) fail(file.placeOf(pair.first), "two kernels for the key " + key);
       out.push_back({key, KernelKind::kNative, name});
     }

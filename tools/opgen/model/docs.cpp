@@ -1,5 +1,6 @@
 #include "tools/opgen/model/docs.h"
 
+#include "tools/opgen/model/near.h"
 #include "tools/opgen/model/yaml_util.h"
 
 #include <algorithm>
@@ -32,7 +33,9 @@ void readFile(const std::string& path, const Dictionary& dictionary, Docs& docs)
     const std::string name = file.text(entry["name"], "name");
     const bool known = std::any_of(dictionary.operators.begin(), dictionary.operators.end(),
                                    [&](const OperatorDef& op) { return op.name() == name; });
-    if (!known) fail(file.placeOf(entry["name"]), "the dictionary has no operator '" + name + "'");
+    if (!known)
+      fail(file.placeOf(entry["name"]),
+           "the dictionary has no operator '" + name + "'" + nearOperators(dictionary, name));
     const std::string text = trim(file.text(entry["doc"], "doc"));
     checkText(file.placeOf(entry["doc"]), name, text);
     if (!docs.emplace(name, text).second) fail(file.placeOf(entry["name"]), "'" + name + "' has two texts");

@@ -1,6 +1,7 @@
 #include "tools/opgen/model/tensor_form.h"
 
 #include "tools/opgen/model/cpp_types.h"
+#include "tools/opgen/model/near.h"
 #include "tools/opgen/model/yaml_util.h"
 
 #include <shunt/core/dispatch_key_set.h>
@@ -32,8 +33,8 @@ void linkWritten(const Dictionary& dictionary, OperatorDef& op) {
   const size_t dot = named.find('.');
   op.tensor_form.op = dictionary.find(named.substr(0, dot), dot == std::string::npos ? "" : named.substr(dot + 1));
   if (op.tensor_form.op == nullptr)
-    fail(op.tensor_form.place,
-         op.qualifiedName() + " is made of '" + named + "', which is no operator of the dictionary");
+    fail(op.tensor_form.place, op.qualifiedName() + " is made of '" + named +
+                                   "', which is no operator of the dictionary" + nearOperators(dictionary, named));
 }
 
 /// The functional form's, in the form of `op`.
@@ -61,7 +62,8 @@ void checkArguments(OperatorDef& op) {
   for (size_t i = 0; i < given.size(); ++i) {
     const Argument& wanted = called.arguments()[i];
     const Argument* a = op.schema.findArgument(given[i]);
-    if (a == nullptr) fail(op.tensor_form.place, both + "there is no argument '" + given[i] + "'");
+    if (a == nullptr)
+      fail(op.tensor_form.place, both + "there is no argument '" + given[i] + "'" + nearArguments(op.schema, given[i]));
     const bool fits = isWrapped(*a, wanted) || (a->type == wanted.type && (a->is_write() || !wanted.is_write()));
     if (!fits) fail(op.tensor_form.place, both + "its '" + wanted.name + "' is no '" + a->name + "'");
     wraps |= isWrapped(*a, wanted);

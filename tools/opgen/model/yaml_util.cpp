@@ -1,5 +1,7 @@
 #include "tools/opgen/model/yaml_util.h"
 
+#include <shunt/core/near_names.h>
+
 #include <algorithm>
 #include <set>
 
@@ -56,7 +58,7 @@ void YamlFile::checkKeys(const YAML::Node& map, const std::vector<std::string>& 
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     std::string names;
     for (const std::string& k : known) names += (names.empty() ? "" : ", ") + k;
-    fail(placeOf(pair.first), "unknown key '" + key + "'; known are " + names);
+    fail(placeOf(pair.first), "unknown key '" + key + "'; known are " + names + shunt::detail::didYouMean(key, known));
   }
 }
 
