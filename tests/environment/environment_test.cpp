@@ -94,7 +94,7 @@ TEST(Flags, TakeEverySpellingWhereverThereIsOne) {
     if (row.path != Path::kFile) EXPECT_FALSE(parse(row, "2")) << row.name;
     EXPECT_FALSE(parse(row, "")) << row.name;
   }
-  EXPECT_EQ(flags, 11);
+  EXPECT_GE(flags, 11);
 }
 
 TEST(Words, AreTheTablesInAnyCase) {

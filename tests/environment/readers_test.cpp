@@ -87,7 +87,8 @@ std::vector<std::string> otherReads(const std::map<std::string, std::string>& fi
 TEST(Readers, AskTheTable) {
   EXPECT_THAT(otherReads(filesBelow({"include", "src", "kernels", "jit", "python"})),
               ElementsAre("kernels/linalg/blas.cpp: kVariable", "src/base/environment.cpp: rowOf(variable",
-                          "src/tiering/cache.cpp: \"HOME\"", "src/tiering/cache.cpp: \"XDG_CACHE_HOME\""));
+                          "src/base/source_places.cpp: \"PATH\"", "src/tiering/cache.cpp: \"HOME\"",
+                          "src/tiering/cache.cpp: \"XDG_CACHE_HOME\""));
   EXPECT_THAT(otherReads({{"a.cpp", "x = std::getenv(\"SHUNT_JIT\");"}, {"b.py", "os.environ.get(\"SHUNT_JIT\")"}}),
               ElementsAre("a.cpp: \"SHUNT_JIT\"", "b.py: environ.get(\"SHUNT_JIT\")"));
 }
