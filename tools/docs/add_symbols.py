@@ -12,7 +12,8 @@ PYTHON_SYMBOL = re.compile(r"<(?:section|div) id=\"([\w.]+)\"")
 
 def of_cpp(tags, folder):
     """[name, link, signature] of each class, function, macro and type in Doxygen's tag file."""
-    for compound in xml.etree.ElementTree.parse(tags).getroot():
+    compounds = list(xml.etree.ElementTree.parse(tags).getroot())
+    for compound in sorted(compounds, key=lambda compound: compound.get("kind") == "file"):  # names with scope first
         kind, scope = compound.get("kind"), compound.findtext("name")
         if kind in ("class", "struct", "namespace"):
             yield [scope, f"{folder}/{compound.findtext('filename')}", f"{kind} {scope}"]
