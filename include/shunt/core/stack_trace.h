@@ -33,7 +33,7 @@ struct StackFrame {
   uint64_t address = 0;  // in that file, as addr2line takes it; in memory where there is no file
 
   /// "f(int) at dir/file.cpp:12", "f(int) in dir/program+0x4f1f", or "? in ..."; without an object "? at 0x7f..."
-  std::string str() const;
+  SHUNT_API std::string str() const;
 };
 
 /// The frames from the caller of this function outwards, at most `most` of them. An inlined function has a frame of its
