@@ -7,11 +7,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <map>
 
 namespace shunt::profile {
 namespace {
+
+constexpr char kEvent[] = R"({{"ph": "X", "cat": "operator", "name": "{}", "ts": {}, "dur": {}, "pid": {}, "tid": {}, )"
+                          R"("args": {{"keys": "{}"}}}})";
 
 struct Row {
   std::string name;
@@ -20,7 +24,7 @@ struct Row {
 
 std::string nameOf(const Operator& op) { return OperatorHandle(op).operator_name().str(); }
 
-/// Of all threads, the largest self time first.
+/// The sums of all threads, the largest self time first.
 std::vector<Row> rowsOf(const ThreadRecord* all) {
   std::map<std::string, Sum> sums;
   for (const ThreadRecord* r = all; r != nullptr; r = r->next) {
@@ -60,11 +64,8 @@ void writeThread(std::ostream& out, const ThreadRecord& record, int64_t began, p
     if (name.empty()) name = nameOf(*e.op);
     std::string& text = keys[e.keys];
     if (text.empty()) text = toString(DispatchKeySet::fromRaw(e.keys));
-    out << fmt::format(
-        ",\n{{\"ph\": \"X\", \"cat\": \"operator\", \"name\": \"{}\", \"ts\": {}, \"dur\": {}, \"pid\": {}, \"tid\": "
-        "{}, "
-        "\"args\": {{\"keys\": \"{}\"}}}}",
-        name, microseconds(e.start - began), microseconds(e.duration), pid, record.tid, text);
+    out << ",\n"
+        << fmt::format(kEvent, name, microseconds(e.start - began), microseconds(e.duration), pid, record.tid, text);
   }
 }
 
