@@ -145,7 +145,7 @@ TEST(StackTrace, AtAnOperatorUnderAMode) {
 
 TEST(StackTrace, WhatToolsPrint) {
   const auto symbolizer = detail::readSymbolizer(
-      "inner(int)\n/a b/c.cpp:12:34\nouter(int)\n/a b/c.cpp:20:3\n\n??\n??:0:0\n\nmain\nd.cpp:7:0\n\n");
+      "inner(int)\n/a b/c.cpp:12:34\nouter(int)\n/a b/c.cpp:20:3\n\n??\n??:0:0\n\nmain\n/d (1)/e.cpp:7:0\n\n");
   ASSERT_EQ(symbolizer.size(), 3u);
   ASSERT_EQ(symbolizer[0].size(), 2u);
   EXPECT_EQ(symbolizer[0][0].function, "inner(int)");
@@ -154,6 +154,7 @@ TEST(StackTrace, WhatToolsPrint) {
   EXPECT_EQ(symbolizer[0][1].function, "outer(int)");
   EXPECT_EQ(symbolizer[0][1].line, 20);
   EXPECT_EQ(symbolizer[1][0].function + symbolizer[1][0].file, "");
+  EXPECT_EQ(symbolizer[2][0].file, "/d (1)/e.cpp");
   EXPECT_EQ(symbolizer[2][0].line, 7);
   const auto addr2line = detail::readAddr2line(
       "0x0000000000001160\nf(int)\n/a/t.cpp:3 (discriminator "

@@ -5,7 +5,7 @@ namespace shunt::compiled {
 
 /// SHUNT_COMPILE, where no profile is made. Read once.
 bool isSwitchedOn();
-/// Where it isn't.
+/// The reason, where it is off.
 const char* whySwitchedOff();
 
 }  // namespace shunt::compiled
