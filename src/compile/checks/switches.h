@@ -5,7 +5,5 @@ namespace shunt::compiled {
 
 /// SHUNT_COMPILE, where no profile is made. Read once.
 bool isSwitchedOn();
-/// The reason, where it is off.
-const char* whySwitchedOff();
 
 }  // namespace shunt::compiled
