@@ -68,6 +68,21 @@ class Path {
   const std::string before_;
 };
 
+/// A file descriptor that is closed for as long as it lives.
+class Closed {
+ public:
+  explicit Closed(int file) : file_(file), kept_(dup(file)) { close(file); }
+  ~Closed() {
+    dup2(kept_, file_);
+    close(kept_);
+  }
+  Closed(const Closed&) = delete;
+  Closed& operator=(const Closed&) = delete;
+
+ private:
+  const int file_, kept_;
+};
+
 TEST(StackTrace, NamesOfFunctionsWithoutATool) {
   const std::vector<StackFrame> frames = ofAStaticFunction(false);
   ASSERT_GE(frames.size(), 4u);
@@ -97,6 +112,15 @@ TEST(StackTrace, LinesWhereAToolIsInstalled) {
   EXPECT_THAT(frames[3].function, HasSubstr("LinesWhereAToolIsInstalled_Test::TestBody()"));
   EXPECT_EQ(frames[3].line, above + 1);
   EXPECT_THAT(frames[3].str(), EndsWith(detail::str("/stack_trace_test.cpp:", above + 1)));
+}
+
+TEST(StackTrace, LinesWhileStdinAndStderrAreClosed) {
+  std::vector<StackFrame> frames;
+  {
+    const Closed in(STDIN_FILENO), error(STDERR_FILENO);
+    frames = ofAStaticFunction(true);
+  }
+  EXPECT_EQ(frames.at(0).line > 0, isInstalled("llvm-symbolizer") || isInstalled("addr2line"));
 }
 
 TEST(StackTrace, WithoutToolsOnPath) {

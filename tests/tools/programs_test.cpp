@@ -148,6 +148,13 @@ TEST(ProfileCommand, WhatIsWrongIsSaid) {
               HasSubstr("shunt: warning: SHUNT_PROFILE: can't write /nowhere/calls.json\n"));
 }
 
+TEST(ProfileCommand, ALimitOfFileSizesEndsNoProgram) {
+  const test::TemporaryFolder folder("profile_limit");
+  const std::string file = folder.path() / "calls.json";
+  EXPECT_THAT(test::runCommand("ulimit -f 0; SHUNT_PROFILE=" + file + " " SHUNT_CLI " ops mm 2>&1 >/dev/null").text,
+              HasSubstr("shunt: warning: SHUNT_PROFILE: can't write " + file + "\n"));
+}
+
 TEST(BenchCommand, TimesACallBothWays) {
   const std::string call = "bench add -a 'float32[16]' -a 'float32[16]' --repeats 5 ";
   const json both = json::parse(good(call + "--json"));
