@@ -248,13 +248,11 @@ TEST(ExplainCommand, TheOverloadThatTakesTheArguments) {
   EXPECT_EQ(op("add -a 'float32[2]' -a 'float32[2]'"), "aten::add.Tensor");
   EXPECT_EQ(op("add -a 'float32[2]' -a 2"), "aten::add.Scalar");
   EXPECT_EQ(op("add -a 'float32[2]' -a 'float32[2]' -a 'out=float32[2]'"), "aten::add.out");
-  EXPECT_THAT(
-      bad("explain add -a 'float32[2]'"),
-      AllOf(testing::StartsWith("shunt: no overload of aten::add takes these arguments:\n"),
-            HasSubstr("\n  aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n"
-                      "    call: argument 'other' of aten::add.Tensor is missing and has no default; the schema "
-                      "is aten::add.Tensor("),
-            HasSubstr("\n  aten::add.out(")));
+  EXPECT_THAT(bad("explain add -a 'float32[2]'"),
+              AllOf(testing::StartsWith("shunt: no overload of aten::add takes these arguments:\n"),
+                    HasSubstr("\n  aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n"
+                              "    argument 'other' of aten::add.Tensor is missing and has no default\n"),
+                    HasSubstr("\n  aten::add.out(")));
 }
 
 TEST(ExplainCommand, WhatIsWrongIsSaid) {

@@ -41,7 +41,7 @@ TEST(UnknownOption, NamesThoseThatAreNear) {
 TEST(UnknownOperator, NamesThoseThatAreNear) {
   EXPECT_EQ(bad("dump addmn"),
             "shunt: Could not find schema for aten::addmn: there is no such operator; did you mean 'aten::addmm' or "
-            "'aten::add' or 'aten::addmv'?\n");
+            "'aten::add' or 'aten::add_'?\n");
   EXPECT_EQ(bad("dump atne::addmm"),
             "shunt: Could not find schema for atne::addmm: there is no such operator, nor any other in the namespace "
             "'atne'; did you mean 'aten::addmm'?\n");
