@@ -1,4 +1,4 @@
-#include "src/compile/checks/switches.h"
+#include "src/compile/guards/switches.h"
 
 #include "src/dispatch/profile.h"
 
@@ -24,8 +24,7 @@ CompileCheck default_compile_check() {
 namespace compiled {
 
 bool isSwitchedOn() {
-  static const bool on =
-      detail::environment::flag<detail::environment::Variable::kCompile>() && !profile::isOn();
+  static const bool on = detail::environment::flag<detail::environment::Variable::kCompile>() && !profile::isOn();
   return on;
 }
 
