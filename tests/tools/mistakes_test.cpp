@@ -33,8 +33,7 @@ TEST(UnknownOption, NamesThoseThatAreNear) {
   EXPECT_EQ(bad("explain mm --no_grad"),
             withHelp("unknown option '--no_grad' of 'shunt explain'; did you mean '--no-grad'?", "shunt explain"));
   EXPECT_EQ(bad("cache list --directry=/tmp"),
-            withHelp("unknown option '--directry=/tmp' of 'shunt cache list'; did you mean '--directory'?",
-                     "shunt cache list"));
+            withHelp("unknown option '--directry=/tmp' of 'shunt cache'; did you mean '--directory'?", "shunt cache"));
   EXPECT_EQ(bad("ops --quux"), withHelp("unknown option '--quux' of 'shunt ops'", "shunt ops"));
 }
 

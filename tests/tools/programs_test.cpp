@@ -28,7 +28,7 @@ TEST(RunCommand, GivesTheProgramItsSettingsAndArguments) {
                  " 0 --stats -- x"),
             "SHUNT_JIT=0\nSHUNT_COMPILE=0\nSHUNT_NUM_THREADS=3\nSHUNT_LOG=error\nSHUNT_JIT_CACHE=off\n"
             "SHUNT_ISA=baseline\nargument 0\nargument --stats\nargument --\nargument x\n");
-  EXPECT_EQ(good("run --stats -- " + kProgram + " 0"), "SHUNT_STATS=1\nargument 0\n");
+  EXPECT_EQ(good("run --stats " + kProgram + " stats 0"), "SHUNT_STATS=1\nargument stats\nargument 0\n");
 }
 
 TEST(RunCommand, PrintsAndLeavesStatisticsAndTraces) {
@@ -38,7 +38,7 @@ TEST(RunCommand, PrintsAndLeavesStatisticsAndTraces) {
   good("run --report " + report + " " + kProgram);
   EXPECT_THAT(good("stats " + report), HasSubstr("pairs compiled "));
   EXPECT_THAT(test::runCli("run --trace " + kProgram, "", " 2>&1 >/dev/null").text,
-              HasSubstr("shunt: call profiled::twice_exp keys={CPU} -> CPU [kernel]\n"));
+              HasSubstr("call profiled::twice_exp keys={CPU} -> CPU [kernel]\n"));
   EXPECT_THAT(test::runCli("run --trace-json " + kProgram, "", " 2>&1 >/dev/null").text,
               HasSubstr("{\"kind\":\"call\",\"op\":\"profiled::twice_exp\",\"keys\":[\"CPU\"]"));
 }

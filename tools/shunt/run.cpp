@@ -25,7 +25,7 @@ int runProgram(const CLI::App& command, const Options& options) {
   set(options.trace_json, "SHUNT_TRACE", "json");
   set(options.stats, "SHUNT_STATS", "1");
   // The program may change its directory before it writes there.
-  set(!options.report.empty(), "SHUNT_STATS", std::filesystem::absolute(options.report).string());
+  if (!options.report.empty()) set(true, "SHUNT_STATS", std::filesystem::absolute(options.report).string());
   set(!options.cache.empty(), "SHUNT_JIT_CACHE", options.cache);
   set(!options.isa.empty(), "SHUNT_ISA", options.isa);
   return become(launch);
