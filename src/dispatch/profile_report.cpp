@@ -79,12 +79,13 @@ std::string tableOf(const ThreadRecord* all) {
     self += r.sum.self;
     width = std::max(width, r.name.size());
   }
+  const int64_t threads = threadsOf(all);
   const auto ms = [](int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e6; };
   std::string text = fmt::format(
-      "shunt: profile of {}: {:.3f} ms in {} calls of {} operators on {} threads, all of them interpreted\n"
+      "shunt: profile of {}: {:.3f} ms in {} calls of {} operators on {} thread{}, all of them interpreted\n"
       "{:<{}} {:>9} {:>12} {:>12} {:>7} {:>12}\n",
-      program_invocation_short_name, ms(self), calls, rows.size(), threadsOf(all), "operator", width, "calls",
-      "total ms", "self ms", "share", "mean us");
+      program_invocation_short_name, ms(self), calls, rows.size(), threads, threads == 1 ? "" : "s", "operator", width,
+      "calls", "total ms", "self ms", "share", "mean us");
   for (const Row& r : rows)
     text += fmt::format("{:<{}} {:>9} {:>12.3f} {:>12.3f} {:>6.1f}% {:>12.3f}\n", r.name, width, r.sum.calls,
                         ms(r.sum.total), ms(r.sum.self),
