@@ -204,7 +204,8 @@ TEST(Registration, ImplMayComeBeforeDefFromAnyLibrary) {
   cpu.impl("h", &answer<1>);
   EXPECT_THAT(errorOf([] { findOp("reg8::h"); }), Not(HasSubstr("overloads"))) << "its own name is no help";
   overload.def("h.other(Tensor x) -> int");
-  EXPECT_THAT(errorOf([] { findOp("reg8::h"); }), HasSubstr("overloads of that name: reg8::h.other"));
+  EXPECT_THAT(errorOf([] { findOp("reg8::h"); }),
+              HasSubstr("reg8::h has no overload without a name, only reg8::h.other"));
   const std::string message = errorOf([] {
     Library early = implBlock("reg8", DispatchKey::CPU);
     early.impl("g", &answer<1>);
@@ -303,7 +304,7 @@ TEST(Registration, ErrorsLeaveNoTraceAndNameBothPlaces) {
        {"CUDA", "CPU"}},
       {"typed with another signature", [&] { op.typed<double(const Tensor&)>(); }, {"typed<>()", "asked:", "known:"}},
       {"unknown operator", [] { findOp("regA::nothing"); }, {"regA::nothing", "no such operator"}},
-      {"unknown overload", [] { findOp("regA::f", "other"); }, {"overloads of that name: regA::f"}},
+      {"unknown overload", [] { findOp("regA::f", "other"); }, {"regA::f has no overload 'other', only regA::f"}},
       {"missing kernel",
        [&] { callAnswer(op, tensorOn(kMeta)); },
        {"Could not run 'regA::f'", "Meta", "It has kernels for: CPU."}},

@@ -66,7 +66,7 @@ const Case kCases[] = {
     {"f(^tensor a) -> ()",
      "a type (one of Tensor, Scalar, int, float, bool, str, ScalarType, Layout, Device, MemoryFormat, Generator, "
      "Dimname, QScheme, Storage, Stream, SymInt)",
-     "'tensor'"},
+     "'tensor' (did you mean 'Tensor'?)"},
     {"f(^complex a) -> ()", "a type", "'complex'"},
     {"f(Tensor?^? a) -> ()", "a name", "'?'"},
     {"f(Tensor?^(a!) x) -> ()", "an alias annotation before the '?', as in Tensor(a)?", "'('"},

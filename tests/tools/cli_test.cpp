@@ -63,11 +63,11 @@ TEST(Dump, DanglingKernelsWithTheirPlaces) {
   EXPECT_EQ(good("dump --dangling"), "");
   const std::string load = "--library " SHUNT_OWN_OPS " --library " SHUNT_DANGLING_OPS " ";
   const std::string both =
-      "mine::thrice  CPU at dangling_ops.cpp:6\n"
+      "mine::squash  CPU at dangling_ops.cpp:6\n"
       "mine::twise  CPU at dangling_ops.cpp:5; did you mean 'mine::twice'?\n";
   EXPECT_EQ(good(load + "dump --dangling"), both);
-  EXPECT_EQ(good(load + "ops mine::t"),
-            "mine::thrice  (kernels without a definition)\nmine::twice\nmine::twise  (kernels without a definition)\n");
+  EXPECT_EQ(good(load + "ops mine::"),
+            "mine::squash  (kernels without a definition)\nmine::twice\nmine::twise  (kernels without a definition)\n");
 }
 
 TEST(Dump, DanglingKernelsAreLoggedAtTheEndOfADebugRun) {
@@ -80,7 +80,7 @@ TEST(Dump, DanglingKernelsAreLoggedAtTheEndOfADebugRun) {
   };
   const std::string load = "--library " SHUNT_DANGLING_OPS " ";
   EXPECT_EQ(lines(load + "ops mm", "SHUNT_LOG=debug"),
-            "shunt: debug: 2 operators have kernels and no definition: mine::thrice (CPU at dangling_ops.cpp:6), "
+            "shunt: debug: 2 operators have kernels and no definition: mine::squash (CPU at dangling_ops.cpp:6), "
             "mine::twise (CPU at dangling_ops.cpp:5)\n");
   EXPECT_EQ(lines(load + "ops mm", ""), "");
   EXPECT_EQ(lines("--library " SHUNT_OWN_OPS " ops mm", "SHUNT_LOG=debug"), "");
@@ -209,7 +209,7 @@ TEST(Info, ThePageOfVariablesIsWhatTheTableSays) {
   std::ifstream in(SHUNT_SOURCE_DIR "/docs/environment.md");
   EXPECT_EQ(good("info --environment"), std::string(std::istreambuf_iterator<char>(in), {}))
       << "run build/<preset>/bin/shunt info --environment >docs/environment.md";
-  EXPECT_THAT(bad("info --environment --json"), HasSubstr("--environment excludes --json"));
+  EXPECT_THAT(bad("info --environment --json"), HasSubstr("--json excludes --environment"));
 }
 
 TEST(Environment, AMisspeltVariableIsReportedOnceAtLoad) {
@@ -248,13 +248,11 @@ TEST(ExplainCommand, TheOverloadThatTakesTheArguments) {
   EXPECT_EQ(op("add -a 'float32[2]' -a 'float32[2]'"), "aten::add.Tensor");
   EXPECT_EQ(op("add -a 'float32[2]' -a 2"), "aten::add.Scalar");
   EXPECT_EQ(op("add -a 'float32[2]' -a 'float32[2]' -a 'out=float32[2]'"), "aten::add.out");
-  EXPECT_THAT(
-      bad("explain add -a 'float32[2]'"),
-      AllOf(testing::StartsWith("shunt: no overload of aten::add takes these arguments:\n"),
-            HasSubstr("\n  aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n"
-                      "    call: argument 'other' of aten::add.Tensor is missing and has no default; the schema "
-                      "is aten::add.Tensor("),
-            HasSubstr("\n  aten::add.out(")));
+  EXPECT_THAT(bad("explain add -a 'float32[2]'"),
+              AllOf(testing::StartsWith("shunt: no overload of aten::add takes these arguments:\n"),
+                    HasSubstr("\n  aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n"
+                              "    argument 'other' of aten::add.Tensor is missing and has no default\n"),
+                    HasSubstr("\n  aten::add.out(")));
 }
 
 TEST(ExplainCommand, WhatIsWrongIsSaid) {
@@ -333,7 +331,8 @@ struct FilledCache {
     directory = mkdtemp(name.data());
     jit::set_cache_directory(directory);
     const Tensor x = ones({8}, kFloat), y = ones({8}, kDouble);
-    const auto region = compile([](const Tensor& a) { return (a * a).relu(); });
+    // From the first call on: whether recording pays depends on the machine.
+    const auto region = compile([](const Tensor& a) { return (a * a).relu(); }, {.record_after = 1});
     for (int n = 0; n < 3000; ++n) {
       x.mul(x);
       y.relu();

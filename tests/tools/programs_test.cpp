@@ -41,7 +41,7 @@ TEST(RunCommand, PrintsAndLeavesStatisticsAndTraces) {
   good("run --report " + report + " " + kProgram);
   EXPECT_THAT(good("stats " + report), HasSubstr("pairs compiled "));
   EXPECT_THAT(test::runCli("run --trace " + kProgram, "", " 2>&1 >/dev/null").text,
-              HasSubstr("shunt: call profiled::twice_exp keys={CPU} -> CPU [kernel]\n"));
+              HasSubstr("call profiled::twice_exp keys={CPU} -> CPU [kernel]\n"));
   EXPECT_THAT(test::runCli("run --trace-json " + kProgram, "", " 2>&1 >/dev/null").text,
               HasSubstr("{\"kind\":\"call\",\"op\":\"profiled::twice_exp\",\"keys\":[\"CPU\"]"));
 }

@@ -35,15 +35,27 @@ double nanosecondsOf(const OperatorHandle& op, const Caller& caller, Stack& argu
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Warm: samples of at least 20 us each, after some that don't count.
+/// Calls until the caches, the clock frequency and the operator's memory are as they stay; nanoseconds of a call in the
+/// fastest round, since others may have been interrupted.
+double warmUp(const OperatorHandle& op, const Caller& caller, Stack& arguments) {
+  constexpr double kWarm = 5e6;
+  double spent = 0, least = kWarm;
+  for (int64_t n = 1; spent < kWarm; n = std::min<int64_t>(2 * n, 1024)) {
+    const double now = nanosecondsOf(op, caller, arguments, n);
+    spent += now;
+    least = std::min(least, now / static_cast<double>(n));
+  }
+  return least;
+}
+
+/// Samples of about 20 us each, or of one call where that takes longer.
 Times measure(const OperatorHandle& op, const Caller& caller, Stack& arguments, int repeats) {
   constexpr double kSample = 20e3;
   Times times{0, 0, 1};
-  while (times.calls < 1 << 20 && nanosecondsOf(op, caller, arguments, times.calls) < kSample) times.calls *= 2;
+  times.calls = std::max<int64_t>(1, static_cast<int64_t>(kSample / warmUp(op, caller, arguments)));
   std::vector<double> samples;
-  for (int i = 0; i < repeats + repeats / 10; ++i)
+  for (int i = 0; i < repeats; ++i)
     samples.push_back(nanosecondsOf(op, caller, arguments, times.calls) / static_cast<double>(times.calls));
-  samples.erase(samples.begin(), samples.begin() + repeats / 10);
   std::sort(samples.begin(), samples.end());
   times.median = samples[samples.size() / 2];
   times.least = samples[0];

@@ -20,6 +20,17 @@ bool writesOut(const OperatorHandle& op) {
   return std::ranges::any_of(op.schema().arguments(), [](const Argument& a) { return a.kwarg_only && a.is_write(); });
 }
 
+constexpr const char* kWho = "call";
+
+/// "argument 'other' of aten::add.Tensor is missing and has no default": what completeArguments() says, for the schema
+/// that stands above it.
+std::string withoutSchema(std::string message) {
+  if (const std::string who = std::string(kWho) + ": "; message.starts_with(who)) message.erase(0, who.size());
+  for (const char* end : {"; the schema is ", "; its schema is "})
+    if (const size_t at = message.find(end); at != std::string::npos) message.erase(at);
+  return message;
+}
+
 }  // namespace
 
 void addCallOptions(CLI::App& command, CallOptions& options) {
@@ -58,10 +69,10 @@ OperatorHandle pickOperator(const std::string& name, const CallArguments& argume
     for (const OperatorHandle& op : overloads) {
       if (writesOut(op) != with_out) continue;
       try {
-        completeArguments(op, arguments.positional, arguments.named, "call");
+        completeArguments(op, arguments.positional, arguments.named, kWho);
         return op;
       } catch (const Error& e) {
-        problems += detail::str("\n  ", op.schema(), "\n    ", e.what());
+        problems += detail::str("\n  ", op.schema(), "\n    ", withoutSchema(e.what()));
       }
     }
   throw Error(detail::str("no overload of ", withNamespace(name), " takes these arguments:", problems));

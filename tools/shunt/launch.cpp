@@ -22,7 +22,6 @@ void addCommonSettings(CLI::App& command, CommonSettings& settings) {
 
 Launch launchOf(const CLI::App& command, const CommonSettings& settings) {
   Launch launch{command.remaining(), {}};
-  if (!launch.words.empty() && launch.words.front() == "--") launch.words.erase(launch.words.begin());
   if (!launch.words.empty() && launch.words.front().starts_with('-'))
     throw Error(unknownWord(command, launch.words.front()));
   SHUNT_CHECK(!launch.words.empty(), "name the program to run: shunt ", command.get_name(), " PROGRAM [ARGUMENT]...");

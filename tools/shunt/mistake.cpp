@@ -8,9 +8,10 @@
 namespace shunt::cli {
 namespace {
 
-const CLI::App& innermost(const CLI::App& app) {
+/// The outermost of the commands that were named which has words that it doesn't take; else the innermost one.
+const CLI::App& mistaken(const CLI::App& app) {
   const auto named = app.get_subcommands();
-  return named.empty() ? app : innermost(*named.front());
+  return named.empty() || !app.remaining().empty() ? app : mistaken(*named.front());
 }
 
 /// "shunt cache list"
@@ -56,7 +57,7 @@ std::string unknownWord(const CLI::App& command, const std::string& word) {
 
 int reportMistake(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-  const CLI::App& command = innermost(app);
+  const CLI::App& command = mistaken(app);
   const std::vector<std::string> words = command.remaining();
   std::cerr << "shunt: " << (words.empty() ? error.what() : unknownWord(command, words.front())) << "\nRun '"
             << fullName(command) << " --help' for its options.\n";

@@ -16,7 +16,7 @@ At its end the program prints a table on stderr, one line an operator, the large
   self, share   the same without these, and how much of all operators' time that is
   mean          self time of a call
 Measured are interpreted calls, on all threads: compiled code (thunks, compile(f)) is off meanwhile, and each call
-takes about 100 ns longer. Programs of Python that import shunt are measured like those of C++.)";
+takes up to 0.1 us longer. Programs of Python that import shunt are measured like those of C++.)";
 
 struct Options {
   CommonSettings common;
