@@ -58,7 +58,7 @@ class BatchingElementwise : public testing::Test {
     const Tensors expected = loop(f, in, dims);
     const VmapCounters before = vmap_counters();
     const Tensors got = vmapped(f, in, dims);
-    EXPECT_TRUE(sameBits(got[0], expected[0])) << in[0].sizes() << in[0].dtype() << got[0].dtype();
+    EXPECT_TRUE(sameValues(got[0], expected[0])) << in[0].sizes() << in[0].dtype() << got[0].dtype();
     EXPECT_EQ(vmap_counters().fallbacks, before.fallbacks);
     EXPECT_EQ(vmap_counters().rules, before.rules + 1);
   }
@@ -75,12 +75,12 @@ TEST_F(BatchingElementwise, TheKernelRunsOnceForTheWholeBatch) {
   const Tensor expected = loop(f_, {a, b}, {0, 1})[0];
   EXPECT_EQ(AddSquare::calls, 5) << "what counts calls counts those of the loop";
   AddSquare::calls = 0;
-  EXPECT_TRUE(sameBits(vmapped(f_, {a, b}, {0, 1})[0], expected));
+  EXPECT_TRUE(sameValues(vmapped(f_, {a, b}, {0, 1})[0], expected));
   EXPECT_EQ(AddSquare::calls, 1);
   AddSquare::calls = 0;
   const auto inner = vmap(&addSquare, {.in_dims = {0, std::nullopt}});
   const Tensor c = whole({4, 5, 3});
-  EXPECT_TRUE(sameBits(vmap(inner, {.in_dims = {1, 0}})(c, a), addSquare(c, a).transpose(0, 1)));
+  EXPECT_TRUE(sameValues(vmap(inner, {.in_dims = {1, 0}})(c, a), addSquare(c, a).transpose(0, 1)));
   EXPECT_EQ(AddSquare::calls, 2) << "one in each of the two expressions";
 }
 
@@ -100,7 +100,7 @@ TEST_F(BatchingElementwise, EqualsTheLoop) {
   const Tensors in = {whole({3, 5}), whole({5, 3})};
   const Tensors expected = loop(inplace, in, {1, 0});
   AddSquare::calls = 0;
-  EXPECT_TRUE(sameBits(vmapped(inplace, in, {1, 0})[0], expected[0]));
+  EXPECT_TRUE(sameValues(vmapped(inplace, in, {1, 0})[0], expected[0]));
   EXPECT_EQ(AddSquare::calls, 1);
   const Function chosen = [](const Tensors& t) { return Tensors{choose(t[0], t[1], t[2])}; };
   check(chosen, {whole({5, 3}).gt(0), randn({3, 5}), randn({3})}, {0, 1, std::nullopt});
@@ -146,7 +146,7 @@ TEST_F(BatchingElementwise, HasTheGradientThatIsRegistered) {
   const uint64_t fallbacks = vmap_counters().fallbacks;
   const Tensor got = vmap(grad(loss, {1}), {.in_dims = {0, 1}})(a, b)[0];
   EXPECT_EQ(vmap_counters().fallbacks, fallbacks);
-  for (int64_t i = 0; i < 5; ++i) EXPECT_TRUE(sameBits(got[i], grad(loss, {1})(a[i], b.select(1, i))[0])) << i;
+  for (int64_t i = 0; i < 5; ++i) EXPECT_TRUE(sameValues(got[i], grad(loss, {1})(a[i], b.select(1, i))[0])) << i;
 }
 
 TEST_F(BatchingElementwise, IsOneNodeOfAGraph) {
@@ -165,7 +165,7 @@ TEST_F(BatchingElementwise, IsRunByARuleWhereThereIsOne) {
   cpu_.emplace(Library::Kind::kImpl, "batching_elementwise", DispatchKey::CPU);
   cpu_->elementwise<AddSquare>("addsquare");
   const Tensor a = randn({5, 3});
-  EXPECT_TRUE(sameBits(vmapped(f_, {a, a}, {0, 0})[0], a));
+  EXPECT_TRUE(sameValues(vmapped(f_, {a, a}, {0, 0})[0], a));
 }
 
 // What another kernel does with a batch nobody knows.
@@ -175,7 +175,7 @@ TEST_F(BatchingElementwise, LoopsWhileAnotherKernelIsOnTop) {
     Library m(Library::Kind::kImpl, "batching_elementwise", DispatchKey::CPU);
     m.impl("addsquare", [](const Tensor& x, const Tensor&, const Scalar&) { return x / x.sum(); });
     const uint64_t fallbacks = vmap_counters().fallbacks;
-    EXPECT_TRUE(sameBits(vmapped(f_, {a, a}, {0, 0})[0], loop(f_, {a, a}, {0, 0})[0]));
+    EXPECT_TRUE(sameValues(vmapped(f_, {a, a}, {0, 0})[0], loop(f_, {a, a}, {0, 0})[0]));
     EXPECT_EQ(vmap_counters().fallbacks, fallbacks + 1);
   }
   check(f_, {a, a}, {0, 0});
