@@ -12,7 +12,7 @@
 #pragma once
 
 #include "src/compile/calls_seen.h"
-#include "src/compile/checks/switches.h"
+#include "src/compile/guards/switches.h"
 #include "src/compile/variants.h"
 #include "src/compile/worth/new_arguments.h"
 #include "src/compile/worth/passing_kinds.h"

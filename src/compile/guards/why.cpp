@@ -1,6 +1,6 @@
 #include "src/compile/guards/why.h"
 
-#include "src/compile/checks/switches.h"
+#include "src/compile/guards/switches.h"
 
 #include <shunt/core/error.h>
 

@@ -1,4 +1,4 @@
-#include "src/compile/checks/switches.h"
+#include "src/compile/guards/switches.h"
 
 #include "src/dispatch/profile.h"
 
