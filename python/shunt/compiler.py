@@ -92,7 +92,9 @@ class Compiled(_C._CompiledBase):
     # --- calls that no specialisation fits ---
 
     def _missed(self, args, kwargs):
-        if self._given_up or not _C._is_plain_thread() or _C._is_recording() or not self._lock.acquire(blocking=False):
+        if self._given_up:
+            return self._run(f"no variant fitted, and none is made any more: {self._given_up}", args, kwargs)
+        if not _C._is_plain_thread() or _C._is_recording() or not self._lock.acquire(blocking=False):
             return self._run("it was called inside of a mode, level or trace, or of itself", args, kwargs)
         try:
             return self._first_call(args, kwargs)

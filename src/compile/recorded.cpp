@@ -91,7 +91,7 @@ std::string endOfHistory(const Tensor& fake, bool differentiated) {
   return error;
 }
 
-/// Of each output. Empty where there is no history, or all of them have one that goes on.
+/// The same for each output. Empty where there is no history, or all of them have one that goes on.
 std::vector<std::string> endsOfHistory(const Graph& graph, const std::vector<Tensor>& fakes, bool differentiated,
                                        bool& goes_on) {
   std::vector<std::string> errors(fakes.size());

@@ -34,9 +34,11 @@ class BatchingElementwise : public testing::Test {
     lib_.def("addsquare(Tensor self, Tensor other, Scalar alpha) -> Tensor");
     lib_.def("addsquare_(Tensor(a!) self, Tensor other, Scalar alpha) -> Tensor(a!)");
     lib_.def("choose(Tensor which, Tensor a, Tensor b) -> Tensor");
+    lib_.def("named(Tensor mask, Tensor condition, Scalar alpha) -> Tensor");
     cpu_.emplace(Library::Kind::kImpl, "batching_elementwise", DispatchKey::CPU);
     cpu_->elementwise<AddSquare>("addsquare");
     cpu_->elementwise<Choose>("choose");
+    cpu_->elementwise<AddSquare>("named");
   }
   template <class Signature>
   static TypedOperatorHandle<Signature> op(const char* name) {
@@ -113,6 +115,16 @@ TEST_F(BatchingElementwise, PromotesAsOneSample) {
       check(f_, {whole({3}, a), whole({5}, b)}, {std::nullopt, 0});
       check(f_, {whole({5}, a), whole({}, b)}, {0, std::nullopt});
     }
+}
+
+// The functor says what is a mask, not the argument's name.
+TEST_F(BatchingElementwise, PromotesWhatIsNamedAsAMask) {
+  const Function f = [](const Tensors& t) {
+    static const auto handle = op<Tensor(const Tensor&, const Tensor&, const Scalar&)>("batching_elementwise::named");
+    return Tensors{handle.call(t[0], t[1], 3)};
+  };
+  check(f, {whole({5}, kDouble), whole({5, 3}, kFloat)}, {0, 0});
+  check(f, {whole({5, 3}, kFloat), whole({5}, kDouble)}, {0, 0});
 }
 
 TEST_F(BatchingElementwise, HasTheGradientThatIsRegistered) {

@@ -25,8 +25,7 @@ int run(int argc, char** argv) {
   std::vector<std::string> libraries;
   app.add_option("-l,--library", libraries, "Load this shared object first, for the operators that it registers");
   const std::vector<Command> commands{addOps(app),     addDump(app),  addExplain(app), addBench(app), addRun(app),
-                                      addProfile(app), addStats(app), addGraph(app),   addCache(app),
-                                      addInfo(app)};
+                                      addProfile(app), addStats(app), addGraph(app),   addCache(app), addInfo(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -24,12 +24,9 @@ CompileCheck default_compile_check() {
 namespace compiled {
 
 bool isSwitchedOn() {
-  static const bool on =
-      detail::environment::flag<detail::environment::Variable::kCompile>() && !profile::isOn();
+  static const bool on = detail::environment::flag<detail::environment::Variable::kCompile>() && !profile::isOn();
   return on;
 }
-
-const char* whySwitchedOff() { return profile::isOn() ? "calls are profiled (SHUNT_PROFILE)" : "SHUNT_COMPILE=0"; }
 
 }  // namespace compiled
 }  // namespace shunt
