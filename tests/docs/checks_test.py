@@ -115,6 +115,12 @@ class Output(unittest.TestCase):
                                   ("a", "a\nb")]:
             self.assertFalse(running.matches(expected + "\n", printed), (expected, printed))
 
+    def test_output_of_the_compiler(self):
+        with tempfile.TemporaryDirectory() as build:
+            found = blocks_of(("python", "print(1)"), ("text output compiler", "1"))
+            self.assertIsNone(running.output_of(found[0], found, build))
+            self.assertIs(running.output_of(found[0], found), found[1])
+
     def test_commands_are_run_and_compared(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "bin").mkdir()

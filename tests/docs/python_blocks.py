@@ -62,7 +62,7 @@ def run_page(blocks, folder, build=None):
     namespace, listed, skipped = {"__name__": "docs"}, commands.listed(), 0
     for block in blocks:
         running.write_named_file(block, folder)
-        shown = running.output_of(block, blocks)
+        shown = running.output_of(block, blocks, build)
         if block.language == "python":
             if NEEDS_TORCH.search(block.text) and not has_torch():
                 skipped += 1
