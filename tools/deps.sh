@@ -1,4 +1,5 @@
-# Sourced by tests/run, bench/run, bench/bars, docs/build and .ci/run: the one list of packages, and what the scripts share.
+# Sourced by tests/run, bench/run, bench/bars, docs/build and .ci/run: the one list of packages, and what the scripts
+# share.
 # Needs bash and `set -euo pipefail` in the caller.
 #
 # What a script does is a line for each stage, with the minutes and seconds since it began. What programs of others print, apt,
@@ -14,7 +15,8 @@ shunt_library_packages=(
 # What the tests add.
 shunt_test_packages=(
   libclang-rt-19-dev clang-format-19 g++ pkg-config git ccache
-  libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev gdb qemu-user patchelf python3 python3-venv python3-dev cmark-gfm doxygen
+  libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev gdb qemu-user patchelf python3 python3-venv python3-dev
+  cmark-gfm doxygen
   pocl-opencl-icd ocl-icd-opencl-dev opencl-headers
 )
 shunt_packages=("${shunt_library_packages[@]}" "${shunt_test_packages[@]}")

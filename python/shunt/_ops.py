@@ -30,8 +30,8 @@ class _OpNamespace:
     def _no_operator(self, op_name):
         """The AttributeError for an operator that isn't there, or for a namespace without any."""
         from shunt._near_names import did_you_mean, no_attribute
-        if self._names():
-            return no_attribute(f"'_OpNamespace' '{self.name}' object", op_name, self._names())
+        if names := self._names():
+            return no_attribute(f"'_OpNamespace' '{self.name}' object", op_name, names)
         return AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{op_name}': no operator is in this "
                               f"namespace{did_you_mean(self.name, dir(ops))}")
 

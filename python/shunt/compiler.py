@@ -81,6 +81,7 @@ class Compiled(_C._CompiledBase):
         self._calls_off = 0
         self._past = {}  # counts() of specialisations that were dropped
         self._given_up = ""
+        self._changed = ""  # what the last call that changed what it reads has changed
         self._unstable_calls = 0
         self._without = {}  # reasons for calls that ran the function, and how often
         self._missed_last = ""  # where the arguments or values of the last call differed that no variant fitted
@@ -92,7 +93,9 @@ class Compiled(_C._CompiledBase):
     # --- calls that no specialisation fits ---
 
     def _missed(self, args, kwargs):
-        if self._given_up or not _C._is_plain_thread() or _C._is_recording() or not self._lock.acquire(blocking=False):
+        if self._given_up:
+            return self._run(f"no variant fitted, and none is made any more: {self._given_up}", args, kwargs)
+        if not _C._is_plain_thread() or _C._is_recording() or not self._lock.acquire(blocking=False):
             return self._run("it was called inside of a mode, level or trace, or of itself", args, kwargs)
         try:
             return self._first_call(args, kwargs)
@@ -233,6 +236,7 @@ class Compiled(_C._CompiledBase):
         """The call has changed what the function reads, or its arguments."""
         what = self._mismatch(specialization, failed) if failed >= 0 else f"its arguments: {difference}"
         _C._note_change(specialization, what)
+        self._changed = what
         observed = self._facts.pop(specialization, (None,))[0]
         for key, value in specialization.counts().items():
             self._past[key] = self._past.get(key, 0) + value
@@ -320,7 +324,7 @@ class Compiled(_C._CompiledBase):
             if s.calls_without():
                 lines.append(f"    {_calls(s.calls_without())} ran the function since then")
         if self._past.get("eager"):
-            lines.append(f"  {_calls(self._past['eager'])} ran the function: they changed what it reads")
+            lines.append(f"  {_calls(self._past['eager'])} ran the function, and changed what it reads: {self._changed}")
         lines += [f"  {_calls(count)} ran the function: {why}" for why, count in self._without.items()]
         if self._missed_last:
             lines.append(f"  the last call that no variant fitted: {self._missed_last}")

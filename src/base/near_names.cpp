@@ -8,7 +8,7 @@ namespace {
 
 char lowered(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// One letter of three or four, two of five to seven, ...: more would offer words that have nothing in common.
+/// One letter of two to four, two of five to seven, ...: more would offer words that have nothing in common.
 size_t farthest(std::string_view name) { return std::min<size_t>((name.size() + 1) / 3, 4); }
 
 }  // namespace

@@ -22,6 +22,8 @@ namespace {
 
 using Places = std::vector<std::vector<SourcePlace>>;
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::chrono::seconds kLongest{10};
 
 /// The environment, but for what makes tools ask servers for debug information.
@@ -33,10 +35,8 @@ std::vector<char*> environmentOffline() {
   return out;
 }
 
-/// What comes from `file` until its end; nothing if that takes too long.
-std::optional<std::string> readAll(int file) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point end = Clock::now() + kLongest;
+/// The file's text up to its end; nothing if that is not reached in time.
+std::optional<std::string> readAll(int file, Clock::time_point end) {
   std::string text;
   while (true) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
@@ -62,26 +62,26 @@ bool endedWell(pid_t child) {
 }
 
 /// What a program on PATH prints; nothing if there is none, or it fails.
-std::optional<std::string> outputOf(const std::vector<std::string>& command) {
+std::optional<std::string> outputOf(const std::vector<std::string>& command, Clock::time_point end) {
   if (secure_getenv("PATH") == nullptr) return std::nullopt;  // none, or not one to trust
-  int pipe[2];
-  if (pipe2(pipe, O_CLOEXEC) != 0) return std::nullopt;
-  std::vector<char*> arguments;
+  std::vector<char*> arguments, environment = environmentOffline();
   for (const std::string& a : command) arguments.push_back(const_cast<char*>(a.c_str()));
   arguments.push_back(nullptr);
+  int pipe[2];
+  if (pipe2(pipe, O_CLOEXEC) != 0) return std::nullopt;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
+  // First: where a program has closed its stdin or stderr, the pipe may have that number.
+  posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO);
   pid_t child = 0;
-  const int failed =
-      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environmentOffline().data());
+  const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
   close(pipe[1]);
   std::optional<std::string> text;
   if (failed == 0) {
-    text = readAll(pipe[0]);
+    text = readAll(pipe[0], end);
     if (!text) kill(child, SIGKILL);
     if (!endedWell(child)) text.reset();
   }
@@ -103,7 +103,7 @@ std::string known(std::string_view text) { return text.starts_with("??") ? "" : 
 
 /// "dir/file.cpp:12", with a column or "(discriminator 2)" behind that in some cases.
 SourcePlace placeFrom(const std::string& function, std::string_view where, bool has_column) {
-  if (const size_t note = where.find(" ("); note != std::string_view::npos) where = where.substr(0, note);
+  where = where.substr(0, where.rfind(" (discriminator"));
   if (has_column) where = where.substr(0, where.rfind(':'));
   const size_t colon = where.rfind(':');
   SourcePlace place{.function = known(function), .file = known(where.substr(0, colon))};
@@ -115,24 +115,24 @@ SourcePlace placeFrom(const std::string& function, std::string_view where, bool 
 
 std::string inHex(uint64_t address) { return fmt::format("{:#x}", address); }
 
-std::optional<Places> bySymbolizer(std::span<const CodeAddress> addresses) {
+std::optional<Places> bySymbolizer(std::span<const CodeAddress> addresses, Clock::time_point end) {
   std::vector<std::string> command = {"llvm-symbolizer", "--demangle", "--inlines", "--functions=linkage"};
   for (const CodeAddress& a : addresses) command.push_back(fmt::format("\"{}\" {}", a.object, inHex(a.address)));
-  const std::optional<std::string> printed = outputOf(command);
+  const std::optional<std::string> printed = outputOf(command, end);
   if (!printed) return std::nullopt;
   Places places = readSymbolizer(*printed);
   if (places.size() != addresses.size()) return std::nullopt;
   return places;
 }
 
-Places byAddr2line(std::span<const CodeAddress> addresses) {
+Places byAddr2line(std::span<const CodeAddress> addresses, Clock::time_point end) {
   Places places(addresses.size());
   std::map<std::string, std::vector<size_t>> by_object;
   for (size_t i = 0; i < addresses.size(); ++i) by_object[addresses[i].object].push_back(i);
   for (const auto& [object, which] : by_object) {
     std::vector<std::string> command = {"addr2line", "-a", "-C", "-f", "-i", "-e", object};
     for (const size_t i : which) command.push_back(inHex(addresses[i].address));
-    const std::optional<std::string> printed = outputOf(command);
+    const std::optional<std::string> printed = outputOf(command, end);
     if (!printed) continue;
     Places found = readAddr2line(*printed);
     if (found.size() != which.size()) continue;
@@ -170,10 +170,11 @@ Places readAddr2line(const std::string& printed) {
 
 Places sourcePlaces(std::span<const CodeAddress> addresses) {
   if (addresses.empty()) return {};
+  const Clock::time_point end = Clock::now() + kLongest;
   for (const CodeAddress& a : addresses)
-    if (a.object.find_first_of("\"\n") != std::string::npos) return byAddr2line(addresses);
-  if (std::optional<Places> places = bySymbolizer(addresses)) return *std::move(places);
-  return byAddr2line(addresses);
+    if (a.object.find_first_of("\"\n") != std::string::npos) return byAddr2line(addresses, end);
+  if (std::optional<Places> places = bySymbolizer(addresses, end)) return *std::move(places);
+  return byAddr2line(addresses, end);
 }
 
 }  // namespace shunt::detail

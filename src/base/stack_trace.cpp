@@ -79,7 +79,7 @@ std::vector<StackFrame> withLines(std::vector<StackFrame> frames) {
   return out;
 }
 
-/// Without the first one, which is of who has called backtrace().
+/// The frames without the first one, that of the function that called backtrace().
 std::vector<StackFrame> framesOf(std::span<void* const> addresses, size_t most, bool lines) {
   std::vector<StackFrame> frames;
   for (void* a : addresses.subspan(std::min<size_t>(1, addresses.size())))

@@ -115,7 +115,7 @@ std::string CompiledFunction::explain() const {
   const State& s = *state_;
   const uint64_t by_graph = s.tally.hits(), by_function = s.tally.functionCalls();
   std::string text = str(s.options.name, ": ", by_graph, " calls ran a graph, ", by_function, " the function\n");
-  if (!compiled::isSwitchedOn()) text += str(compiled::whySwitchedOff(), ": all calls run the function\n");
+  if (!compiled::isSwitchedOn()) text += str(textOf(Why::kSwitchedOff), ": all calls run the function\n");
   if (by_graph + by_function == 0) return text + "not called yet\n";
   text += s.explainCounts();
   const std::lock_guard lock(s.mutex);
@@ -127,7 +127,7 @@ std::string CompiledFunction::explain(const CompileArguments& arguments) const {
   const auto runsFunction = [&](const std::string& why) {
     return str(s.options.name, ": runs the function: ", why, '\n');
   };
-  if (!compiled::isSwitchedOn()) return runsFunction(compiled::whySwitchedOff());
+  if (!compiled::isSwitchedOn()) return runsFunction(textOf(Why::kSwitchedOff));
   if (const Why why = compiled::whyNotOnThisThread(); why != Why::kNone) return runsFunction(textOf(why));
   constexpr size_t kMostShown = 16;
   std::string text;

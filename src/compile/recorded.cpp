@@ -82,16 +82,21 @@ void checkGivenTensors(const std::vector<std::pair<Tensor, Tensor>>& given) {
 std::string endOfHistory(const Tensor& fake, bool differentiated) {
   if (const char* why = whyNoGraphHasHistoryOf(fake)) refuse(why);
   const std::string custom = customFunctionIn(fake);
-  // Where no backward() has freed anything, a program's backward isn't called to find that out.
-  const std::string error = custom.empty() || differentiated ? errorOfEndedHistory(fake) : "";
-  if (error.empty() && !custom.empty())
-    refuse(detail::str("the history of a result goes on through the custom autograd function ", custom,
-                       ", whose node no graph can make: call backward() inside of the function, or return the result "
-                       "detached"));
-  return error;
+  if (custom.empty()) return errorOfEndedHistory(fake);
+  try {
+    // Where no backward() has freed anything, a program's backward isn't called to find that out.
+    if (std::string error = differentiated ? errorOfEndedHistory(fake) : ""; !error.empty()) return error;
+  } catch (const Interrupt&) {
+    throw;
+  } catch (const std::exception&) {  // what such a backward throws doesn't help: the result can be used detached only
+  }
+  refuse(detail::str(
+      "the history of a result goes on through the custom autograd function ", custom,
+      ", whose node no graph can make: ", differentiated ? "" : "call backward() inside of the function, or ",
+      "return the result detached"));
 }
 
-/// Of each output. Empty where there is no history, or all of them have one that goes on.
+/// The same for each output. Empty where there is no history, or all of them have one that goes on.
 std::vector<std::string> endsOfHistory(const Graph& graph, const std::vector<Tensor>& fakes, bool differentiated,
                                        bool& goes_on) {
   std::vector<std::string> errors(fakes.size());

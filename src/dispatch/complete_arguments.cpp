@@ -2,17 +2,14 @@
 
 #include "src/dispatch/boxed_arguments.h"
 #include "src/dispatch/default_value.h"
-
-#include <shunt/core/near_names.h>
+#include "src/dispatch/unknown_operator.h"
 
 namespace shunt {
 namespace {
 
 /// " (did you mean 'alpha'?)", or nothing.
-std::string nearArguments(const FunctionSchema& schema, const std::string& name) {
-  std::vector<std::string> names;
-  for (const Argument& a : schema.arguments()) names.push_back(a.name);
-  const std::string near = detail::didYouMean(name, names);
+std::string nearInBrackets(const FunctionSchema& schema, const std::string& name) {
+  const std::string near = nearArguments(schema, name);
   return near.empty() ? near : " (" + near.substr(2) + ")";
 }
 
@@ -21,7 +18,7 @@ void checkNames(const FunctionSchema& schema, size_t given, const std::map<std::
   for (const auto& [name, value] : named) {
     const auto index = schema.argumentIndexWithName(name);
     SHUNT_CHECK(index.has_value(), who, ": ", schema.operator_name(), " has no argument '", name, "'",
-                nearArguments(schema, name), "; its schema is ", schema);
+                nearInBrackets(schema, name), "; its schema is ", schema);
     SHUNT_CHECK(*index >= given, who, ": argument '", name, "' of ", schema.operator_name(), " is given twice");
   }
 }

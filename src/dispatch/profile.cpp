@@ -3,13 +3,14 @@
 #include "src/dispatch/profile_record.h"
 
 #include <shunt/core/environment.h>
+#include <shunt/core/file_size_signal.h>
 #include <shunt/core/log.h>
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 
 namespace shunt::profile {
 namespace {
@@ -54,13 +55,16 @@ ThreadRecord& thisThreads() {
   return *mine;
 }
 
-void reportAtExit() {
+void reportAtExit() noexcept try {
   if (getpid() != setting().owner) return;
+  const shunt::detail::NoFileSizeSignal guard;  // a trace that is too large is an error like a full disk
   const ThreadRecord* all = records.load(std::memory_order_acquire);
   std::fputs(tableOf(all).c_str(), stderr);
   const std::string& file = setting().trace_file;
   if (!file.empty() && !writeTrace(file, all, setting().began))
     shunt::detail::logWarning("SHUNT_PROFILE: can't write " + file);
+} catch (const std::exception& e) {
+  shunt::detail::logWarning(std::string("SHUNT_PROFILE: ") + e.what());
 }
 
 [[maybe_unused]] const bool installed_at_load = setting().on && std::atexit(&reportAtExit) == 0;

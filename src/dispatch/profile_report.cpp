@@ -7,11 +7,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <map>
 
 namespace shunt::profile {
 namespace {
+
+constexpr char kEvent[] = R"({{"ph": "X", "cat": "operator", "name": "{}", "ts": {}, "dur": {}, "pid": {}, "tid": {}, )"
+                          R"("args": {{"keys": "{}"}}}})";
 
 struct Row {
   std::string name;
@@ -20,7 +24,7 @@ struct Row {
 
 std::string nameOf(const Operator& op) { return OperatorHandle(op).operator_name().str(); }
 
-/// Of all threads, the largest self time first.
+/// The sums of all threads, the largest self time first.
 std::vector<Row> rowsOf(const ThreadRecord* all) {
   std::map<std::string, Sum> sums;
   for (const ThreadRecord* r = all; r != nullptr; r = r->next) {
@@ -46,6 +50,9 @@ int64_t threadsOf(const ThreadRecord* all) {
   return n;
 }
 
+/// "1 call", "2 calls"
+std::string counted(int64_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
+
 /// Microseconds with three digits behind the point.
 std::string microseconds(int64_t nanoseconds) {
   return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
@@ -60,11 +67,8 @@ void writeThread(std::ostream& out, const ThreadRecord& record, int64_t began, p
     if (name.empty()) name = nameOf(*e.op);
     std::string& text = keys[e.keys];
     if (text.empty()) text = toString(DispatchKeySet::fromRaw(e.keys));
-    out << fmt::format(
-        ",\n{{\"ph\": \"X\", \"cat\": \"operator\", \"name\": \"{}\", \"ts\": {}, \"dur\": {}, \"pid\": {}, \"tid\": "
-        "{}, "
-        "\"args\": {{\"keys\": \"{}\"}}}}",
-        name, microseconds(e.start - began), microseconds(e.duration), pid, record.tid, text);
+    out << ",\n"
+        << fmt::format(kEvent, name, microseconds(e.start - began), microseconds(e.duration), pid, record.tid, text);
   }
 }
 
@@ -79,12 +83,12 @@ std::string tableOf(const ThreadRecord* all) {
     self += r.sum.self;
     width = std::max(width, r.name.size());
   }
-  const int64_t threads = threadsOf(all);
   const auto ms = [](int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e6; };
   std::string text = fmt::format(
-      "shunt: profile of {}: {:.3f} ms in {} calls of {} operators on {} thread{}, all of them interpreted\n"
+      "shunt: profile of {}: {:.3f} ms in {} of {} on {}, all of them interpreted\n"
       "{:<{}} {:>9} {:>12} {:>12} {:>7} {:>12}\n",
-      program_invocation_short_name, ms(self), calls, rows.size(), threads, threads == 1 ? "" : "s", "operator", width,
+      program_invocation_short_name, ms(self), counted(calls, "call"),
+      counted(static_cast<int64_t>(rows.size()), "operator"), counted(threadsOf(all), "thread"), "operator", width,
       "calls", "total ms", "self ms", "share", "mean us");
   for (const Row& r : rows)
     text += fmt::format("{:<{}} {:>9} {:>12.3f} {:>12.3f} {:>6.1f}% {:>12.3f}\n", r.name, width, r.sum.calls,

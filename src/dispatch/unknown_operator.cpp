@@ -86,6 +86,12 @@ std::string whyUndefined(const OperatorName& wanted) {
 
 std::string nearOperators(const OperatorName& wanted) { return detail::didYouMean(nearIn(definedNames(), wanted)); }
 
+std::string nearArguments(const FunctionSchema& schema, std::string_view name) {
+  std::vector<std::string> names;
+  for (const Argument& a : schema.arguments()) names.push_back(a.name);
+  return detail::didYouMean(name, names);
+}
+
 std::string whyNotFound(const OperatorName& wanted) {
   const std::vector<OperatorName> all = definedNames();
   const std::string undefined = whyUndefined(wanted);

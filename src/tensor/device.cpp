@@ -44,11 +44,12 @@ DeviceType parseType(std::string_view name, const std::string& whole) {
   if (const auto type = findType(name)) return *type;
   // Those that are there without a library that brings one, and those that libraries have named.
   std::string known = "cpu, meta";
-  for (const auto& given : given_names)
-    if (const char* n = given.load(std::memory_order_acquire)) known += ", " + std::string(n);
   std::vector<std::string> names(std::begin(kDeviceNames), std::end(kDeviceNames));
   for (const auto& given : given_names)
-    if (const char* n = given.load(std::memory_order_acquire)) names.emplace_back(n);
+    if (const char* n = given.load(std::memory_order_acquire)) {
+      known += ", " + std::string(n);
+      names.emplace_back(n);
+    }
   throw Error(detail::str("Expected one of ", known,
                           ", or the type of a backend that is loaded, such as cuda, at start of device string: ",
                           whole.empty() ? "''" : whole, detail::didYouMean(name, names)));

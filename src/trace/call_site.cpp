@@ -9,8 +9,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace shunt::trace_detail {
 namespace {
+
+/// Whether a function is a template of Tensor's, which programs have copies of: item<double>().
+bool isOfTensor(const std::string& function) {
+  return function.find("shunt::Tensor::") < std::min(function.find('('), function.size());
+}
 
 /// The function at an address in a file, whose name the dynamic linker has only if it is exported.
 std::string functionAt(const Dl_info& at, uintptr_t address) {
@@ -36,6 +43,7 @@ std::string callSite() {
     if (at.dli_fbase == self.dli_fbase) continue;
     const uintptr_t offset = address - object->l_addr;
     const std::string function = functionAt(at, offset), where = function.empty() ? "" : function + " in ";
+    if (isOfTensor(function)) continue;
     return fmt::format(" (called from {}{}; addr2line -Cfie {} {:#x} shows the line)", where, at.dli_fname,
                        at.dli_fname, offset);
   }

@@ -158,7 +158,7 @@ TEST(CompileCallsSeen, TimeDecidesWhatIsDue) {
   EXPECT_TRUE(seen.isDue(call, kCost));
   seen.postpone(call);
   EXPECT_FALSE(seen.isDue(call, kCost));
-  EXPECT_THAT(seen.explain(call, kCost), HasSubstr("the budget has room"));
+  EXPECT_THAT(seen.explain(call, kCost), HasSubstr("waits for the budget"));
   seen.took(call, kCost / 2);
   EXPECT_TRUE(seen.isDue(call, kCost)) << "a part more";
   seen.took(call, 2 * kCost);

@@ -69,13 +69,13 @@ std::string whatChanges(const std::string& text) {
 TEST(CompileWhy, AnotherNumberInEachCall) {
   const Tensor x = ones({2});
   const auto by_double = compile([](const Tensor& t, double k) { return t * k; }, named("f"));
-  const auto by_int = compile([](int64_t d, const Tensor& t) { return t + d; }, named("f"));
+  const auto by_int = compile([](int d, const Tensor& t) { return t + d; }, named("f"));
   for (int i = 0; i < 4; ++i) by_double(x, 0.1 * i), by_int(i, x);
   EXPECT_EQ(whatChanges(by_double.explain()),
             "argument 1 (double) changed 3 times: each value needs a graph, so pass a number that takes many values as "
             "a 0-dim tensor\n");
   EXPECT_EQ(whatChanges(by_int.explain()),
-            "argument 0 (long) changed 3 times: each value needs a graph, so pass a number that takes many values as a "
+            "argument 0 (int) changed 3 times: each value needs a graph, so pass a number that takes many values as a "
             "0-dim tensor\n");
   const auto by_vector = compile([](const std::vector<Tensor>& t, double k) { return t[0] * k; }, named("f"));
   for (int i = 0; i < 4; ++i) by_vector(std::vector<Tensor>{x}, 0.1 * i);
@@ -435,7 +435,7 @@ TEST(CompileWhy, AGraphThatIsSlower) {
   const auto isOff = [&] { return fast.explain(x).find("with the graph and") != std::string::npos; };
   uint64_t calls = 0;
   for (; calls < 200'000 && !isOff(); ++calls) fast(x);
-  for (int i = 0; i < 50; ++i, ++calls) fast(x);
+  for (int i = 0; i < 20; ++i, ++calls) fast(x);  // fewer than until the next trial
   const std::string text = fast.explain();
   EXPECT_THAT(text, AllOf(HasSubstr(" ran the function: the graph is slower\n"),
                           HasSubstr(" ran the function: it was their turn in a trial that times the graph against the "

@@ -68,6 +68,21 @@ class Path {
   const std::string before_;
 };
 
+/// A file descriptor that is closed for as long as it lives.
+class Closed {
+ public:
+  explicit Closed(int file) : file_(file), kept_(dup(file)) { close(file); }
+  ~Closed() {
+    dup2(kept_, file_);
+    close(kept_);
+  }
+  Closed(const Closed&) = delete;
+  Closed& operator=(const Closed&) = delete;
+
+ private:
+  const int file_, kept_;
+};
+
 TEST(StackTrace, NamesOfFunctionsWithoutATool) {
   const std::vector<StackFrame> frames = ofAStaticFunction(false);
   ASSERT_GE(frames.size(), 4u);
@@ -97,6 +112,15 @@ TEST(StackTrace, LinesWhereAToolIsInstalled) {
   EXPECT_THAT(frames[3].function, HasSubstr("LinesWhereAToolIsInstalled_Test::TestBody()"));
   EXPECT_EQ(frames[3].line, above + 1);
   EXPECT_THAT(frames[3].str(), EndsWith(detail::str("/stack_trace_test.cpp:", above + 1)));
+}
+
+TEST(StackTrace, LinesWhileStdinAndStderrAreClosed) {
+  std::vector<StackFrame> frames;
+  {
+    const Closed in(STDIN_FILENO), error(STDERR_FILENO);
+    frames = ofAStaticFunction(true);
+  }
+  EXPECT_EQ(frames.at(0).line > 0, isInstalled("llvm-symbolizer") || isInstalled("addr2line"));
 }
 
 TEST(StackTrace, WithoutToolsOnPath) {
@@ -145,7 +169,7 @@ TEST(StackTrace, AtAnOperatorUnderAMode) {
 
 TEST(StackTrace, WhatToolsPrint) {
   const auto symbolizer = detail::readSymbolizer(
-      "inner(int)\n/a b/c.cpp:12:34\nouter(int)\n/a b/c.cpp:20:3\n\n??\n??:0:0\n\nmain\nd.cpp:7:0\n\n");
+      "inner(int)\n/a b/c.cpp:12:34\nouter(int)\n/a b/c.cpp:20:3\n\n??\n??:0:0\n\nmain\n/d (1)/e.cpp:7:0\n\n");
   ASSERT_EQ(symbolizer.size(), 3u);
   ASSERT_EQ(symbolizer[0].size(), 2u);
   EXPECT_EQ(symbolizer[0][0].function, "inner(int)");
@@ -154,6 +178,7 @@ TEST(StackTrace, WhatToolsPrint) {
   EXPECT_EQ(symbolizer[0][1].function, "outer(int)");
   EXPECT_EQ(symbolizer[0][1].line, 20);
   EXPECT_EQ(symbolizer[1][0].function + symbolizer[1][0].file, "");
+  EXPECT_EQ(symbolizer[2][0].file, "/d (1)/e.cpp");
   EXPECT_EQ(symbolizer[2][0].line, 7);
   const auto addr2line = detail::readAddr2line(
       "0x0000000000001160\nf(int)\n/a/t.cpp:3 (discriminator "

@@ -4,10 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <set>
 #include <sstream>
 
@@ -34,9 +35,16 @@ std::map<std::string, std::string> filesBelow(const std::vector<std::string>& fo
   return out;
 }
 
-std::set<std::string> matches(const std::string& text, const std::regex& pattern) {
+bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+/// What follows each occurrence of the prefix, as long as the characters are of the kind.
+template <class Kind>
+std::set<std::string> after(const std::string& text, const std::string& prefix, const Kind& is_of_kind) {
   std::set<std::string> out;
-  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) out.insert((*at)[1]);
+  for (size_t at = text.find(prefix); at != text.npos; at = text.find(prefix, at + 1)) {
+    const auto begin = text.begin() + static_cast<ptrdiff_t>(at + prefix.size());
+    out.emplace(begin, std::find_if_not(begin, text.end(), is_of_kind));
+  }
   return out;
 }
 
@@ -62,8 +70,7 @@ TEST(Readers, AreThoseThatTheTableNames) {
   ASSERT_EQ(names.size(), kNumVariables);
   std::map<std::string, std::set<std::string>> readers;
   for (const auto& [file, text] : filesBelow({"src", "kernels", "jit", "python"}))
-    for (const std::string& name : matches(text, std::regex("Variable::(k[A-Z]\\w+)")))
-      readers[name].insert(readerOf(file));
+    for (const std::string& name : after(text, "Variable::", isWord)) readers[name].insert(readerOf(file));
   for (size_t i = 0; i < names.size(); ++i) {
     std::set<std::string> listed;
     std::istringstream text(kTable[i].reader);
@@ -74,12 +81,13 @@ TEST(Readers, AreThoseThatTheTableNames) {
 
 /// Reads of the process's environment that don't ask the table, as "file: argument".
 std::vector<std::string> otherReads(const std::map<std::string, std::string>& files) {
-  const std::regex call("getenv\\(([^)]*)\\)"), python("(environ\\b[^\\n]*SHUNT_[^\\n]*)");
   std::vector<std::string> out;
   for (const auto& [file, text] : files) {
-    for (const std::string& argument : matches(text, call)) out.push_back(file + ": " + argument);
-    if (file.ends_with(".py"))
-      for (const std::string& line : matches(text, python)) out.push_back(file + ": " + line);
+    for (const std::string& argument : after(text, "getenv(", [](char c) { return c != ')'; }))
+      out.push_back(file + ": " + argument);
+    if (!file.ends_with(".py")) continue;
+    for (const std::string& line : after(text, "environ", [](char c) { return c != '\n'; }))
+      if (line.find("SHUNT_") != line.npos) out.push_back(file + ": environ" + line);
   }
   return out;
 }
@@ -102,20 +110,27 @@ std::set<std::string> known() {
 
 /// Names that a test, a benchmark or a script reads.
 std::set<std::string> readByScripts(const std::string& file, const std::string& text) {
-  static const std::regex cpp("(?:getenv|fromEnvironment)\\(\"(SHUNT_\\w+)\""),
-      python("environ(?:\\.get\\(|\\[)\"(SHUNT_\\w+)"), python_in("\"(SHUNT_\\w+)\" in os\\.environ"),
-      shell("\\$\\{?(SHUNT_[A-Z0-9_]+)");
+  std::vector<std::string> reads;
+  if (file.ends_with(".cpp") || file.ends_with(".h"))
+    reads = {"getenv(\"", "fromEnvironment(\""};
+  else if (file.ends_with(".py"))
+    reads = {"environ.get(\"", "environ[\"", "if \"", "and \""};  // the last two: "SHUNT_X" in os.environ
+  else if (file.ends_with(".sh") || text.starts_with("#!"))
+    reads = {"$", "${"};
   std::set<std::string> out;
-  const auto add = [&](const std::regex& pattern) { out.merge(matches(text, pattern)); };
-  if (file.ends_with(".cpp") || file.ends_with(".h")) {
-    add(cpp);
-  } else if (file.ends_with(".py")) {
-    add(python);
-    add(python_in);
-  } else if (file.ends_with(".sh") || text.starts_with("#!")) {
-    add(shell);
-  }
+  for (const std::string& read : reads)
+    for (const std::string& name : after(text, read, isWord))
+      if (name.starts_with("SHUNT_")) out.insert(name);
   return out;
+}
+
+TEST(ScriptVariables, AreFoundInEveryLanguage) {
+  EXPECT_THAT(readByScripts("a.cpp", "getenv(\"SHUNT_A\"); getenv(\"HOME\"); SHUNT_B"), ElementsAre("SHUNT_A"));
+  EXPECT_THAT(
+      readByScripts("a.py", "os.environ.get(\"SHUNT_A\"), os.environ[\"SHUNT_B\"]; if \"SHUNT_C\" in os.environ"),
+      ElementsAre("SHUNT_A", "SHUNT_B", "SHUNT_C"));
+  EXPECT_THAT(readByScripts("a", "#!/bin/sh\n$SHUNT_A ${SHUNT_B:-1} SHUNT_C=1"), ElementsAre("SHUNT_A", "SHUNT_B"));
+  EXPECT_THAT(readByScripts("CMakeLists.txt", "${SHUNT_A}"), IsEmpty());
 }
 
 TEST(ScriptVariables, AreReadByTestsBenchmarksOrScripts) {

@@ -36,7 +36,8 @@ TEST_F(Cache, WhatOneProcessCompiledAnotherLoads) {
 }
 
 TEST_F(Cache, IsOffWhereThatIsSaid) {
-  for (const char* off : {"off", "0", "False", "NO"}) EXPECT_EQ(run(std::string("SHUNT_JIT_CACHE=") + off)["loaded"], 0);
+  for (const char* off : {"off", "0", "False", "NO"})
+    EXPECT_EQ(run(std::string("SHUNT_JIT_CACHE=") + off)["loaded"], 0);
   EXPECT_FALSE(fs::exists(directory));
 }
 

@@ -176,3 +176,22 @@ def test_a_history_that_goes_on_through_a_custom_function():
     for _ in range(4):
         detached(shunt.ones(3))
     assert hits(detached) == 2, detached.explain()
+
+
+def test_calls_that_change_what_the_function_reads():
+    state = {"calls": 0}
+
+    def counts(x):
+        state["calls"] += 1
+        return x * state["calls"]
+    f = unchecked(counts)
+    with pytest.warns(UserWarning, match="which a graph wouldn't do"):
+        for _ in range(8):
+            f(shunt.ones(2))
+    assert f.explain() == f"""\
+test_calls_that_change_what_the_function_reads.<locals>.counts:
+  2 calls ran the function without a look at the arguments
+  runs without a graph: the function changes state['calls']: expected 5, got 6, which a graph wouldn't do
+  3 calls ran the function, and changed what it reads: state['calls']: expected 5, got 6
+  3 calls ran the function: {WATCHED}"""
+    assert f.counts()["eager"] == 8

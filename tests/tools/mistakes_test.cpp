@@ -58,6 +58,7 @@ TEST(UnknownArgument, NamesThoseThatAreNear) {
   EXPECT_EQ(first(bad("explain mm -a 'flaot32[2]'")),
             "shunt: argument 'flaot32[2]': 'flaot32' is no dtype; did you mean 'float32'?");
   EXPECT_EQ(first(bad("explain mm -a 'quux[2]'")), "shunt: argument 'quux[2]': 'quux' is no dtype");
+  EXPECT_EQ(first(bad("explain mm -a '[1,2]x'")), "shunt: argument '[1,2]x': not understood");
   EXPECT_EQ(first(bad("explain mm -a meat")), "shunt: argument 'meat': not understood; did you mean 'meta'?");
   EXPECT_EQ(first(bad("explain mm -a 'float32[2]:gard'")),
             "shunt: argument 'float32[2]:gard': 'gard' is none of grad, strided, meta; did you mean 'grad'?");

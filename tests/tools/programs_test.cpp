@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -28,7 +29,9 @@ TEST(RunCommand, GivesTheProgramItsSettingsAndArguments) {
                  " 0 --stats -- x"),
             "SHUNT_JIT=0\nSHUNT_COMPILE=0\nSHUNT_NUM_THREADS=3\nSHUNT_LOG=error\nSHUNT_JIT_CACHE=off\n"
             "SHUNT_ISA=baseline\nargument 0\nargument --stats\nargument --\nargument x\n");
-  EXPECT_EQ(good("run --stats " + kProgram + " stats 0"), "SHUNT_STATS=1\nargument stats\nargument 0\n");
+  EXPECT_EQ(good("run --stats -- " + kProgram + " 0"), "SHUNT_STATS=1\nargument 0\n");
+  EXPECT_EQ(good("run --no-jit --cache thunks " + kProgram),
+            "SHUNT_JIT=0\nSHUNT_JIT_CACHE=" + (std::filesystem::current_path() / "thunks\n").string());
 }
 
 TEST(RunCommand, PrintsAndLeavesStatisticsAndTraces) {
@@ -143,6 +146,13 @@ TEST(ProfileCommand, WhatIsWrongIsSaid) {
   EXPECT_EQ(test::runCli("ops mm", "SHUNT_PROFILE=0", " 2>&1 >/dev/null").text, "");
   EXPECT_THAT(test::runCli("ops mm", "SHUNT_PROFILE=/nowhere/calls.json", " 2>&1 >/dev/null").text,
               HasSubstr("shunt: warning: SHUNT_PROFILE: can't write /nowhere/calls.json\n"));
+}
+
+TEST(ProfileCommand, ALimitOfFileSizesEndsNoProgram) {
+  const test::TemporaryFolder folder("profile_limit");
+  const std::string file = folder.path() / "calls.json";
+  EXPECT_THAT(test::runCommand("ulimit -f 0; SHUNT_PROFILE=" + file + " " SHUNT_CLI " ops mm 2>&1 >/dev/null").text,
+              HasSubstr("shunt: warning: SHUNT_PROFILE: can't write " + file + "\n"));
 }
 
 TEST(BenchCommand, TimesACallBothWays) {

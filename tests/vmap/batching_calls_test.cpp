@@ -55,7 +55,7 @@ TEST_F(BatchingCalls, TakeListsOptionsAndNumbers) {
   for (const bool with_bias : {false, true})
     for (const bool flag : {false, true}) {
       const Tensors got = vmapped(f(with_bias, flag), in, dims), expected = loop(f(with_bias, flag), in, dims);
-      for (size_t r = 0; r < 3; ++r) EXPECT_TRUE(sameBits(got[r], expected[r])) << with_bias << flag << r;
+      for (size_t r = 0; r < 3; ++r) EXPECT_TRUE(sameValues(got[r], expected[r])) << with_bias << flag << r;
     }
   EXPECT_THAT(seen, testing::Each(testing::AnyOf(testing::ElementsAre(0, 1, std::nullopt, 5),
                                                  testing::ElementsAre(0, 1, -1, 5))));
@@ -84,7 +84,7 @@ TEST_F(BatchingCalls, TakeListsOfOptionalTensors) {
     return Tensors{picked.call(t[0], std::vector<std::optional<Tensor>>{t[1], std::nullopt, t[2]})};
   };
   const Tensors in = {randn({5, 3}), randn({3, 5}), randn({3})};
-  EXPECT_TRUE(sameBits(vmapped(f, in, {0, 1, std::nullopt})[0], loop(f, in, {0, 1, std::nullopt})[0]));
+  EXPECT_TRUE(sameValues(vmapped(f, in, {0, 1, std::nullopt})[0], loop(f, in, {0, 1, std::nullopt})[0]));
   EXPECT_EQ(absent, 1);
 }
 
@@ -120,7 +120,7 @@ TEST_F(BatchingCalls, MayBeBoxed) {
   calls = 0;
   const Tensors got = vmapped(f, in, {1, std::nullopt});
   EXPECT_EQ(calls, 3);
-  for (size_t r = 0; r < 3; ++r) EXPECT_TRUE(sameBits(got[r], expected[r])) << r;
+  for (size_t r = 0; r < 3; ++r) EXPECT_TRUE(sameValues(got[r], expected[r])) << r;
 }
 
 TEST_F(BatchingCalls, MayReturnWhatHasNoBatch) {
@@ -139,8 +139,8 @@ TEST_F(BatchingCalls, MayReturnWhatHasNoBatch) {
   };
   const Tensor x = randn({3, 5}), y = randn({3});
   const auto [a, b] = vmap(f, {.in_dims = {1, std::nullopt}})(x, y);
-  EXPECT_TRUE(sameBits(a, (x * 2).t()));
-  EXPECT_TRUE(sameBits(b, (y + 1 + 1).expand({5, 3})));
+  EXPECT_TRUE(sameValues(a, (x * 2).t()));
+  EXPECT_TRUE(sameValues(b, (y + 1 + 1).expand({5, 3})));
 }
 
 TEST_F(BatchingCalls, WriteToTheValue) {
@@ -164,8 +164,8 @@ TEST_F(BatchingCalls, WriteToTheValue) {
   };
   const Tensor got = vmap(f, {.in_dims = {1, 0}})(x, by);
   EXPECT_EQ(calls, 1);
-  EXPECT_TRUE(sameBits(x, start * by.t()));
-  EXPECT_TRUE(sameBits(got, start.t() * by + 1));
+  EXPECT_TRUE(sameValues(x, start * by.t()));
+  EXPECT_TRUE(sameValues(got, start.t() * by + 1));
 }
 
 TEST_F(BatchingCalls, MayReturnNothing) {
@@ -175,7 +175,7 @@ TEST_F(BatchingCalls, MayReturnNothing) {
       "batching_calls::fill", [&](const Batched& out, const Batched& x) { fill.call(out.in_front(), x.in_front()); });
   const Tensor out = zeros({5, 3}), x = randn({3, 5});
   vmap([&](const Tensor& o, const Tensor& t) { return fill.call(o, t), o; }, {.in_dims = {0, 1}})(out, x);
-  EXPECT_TRUE(sameBits(out, x.t()));
+  EXPECT_TRUE(sameValues(out, x.t()));
 }
 
 TEST_F(BatchingCalls, MayReturnViews) {
@@ -190,7 +190,7 @@ TEST_F(BatchingCalls, MayReturnViews) {
   EXPECT_THAT(errorOf([&] { vmap(f)(x); }), testing::HasSubstr("batching_calls::tail has no rule, and returns a view"));
   const Library rule =
       register_vmap("batching_calls::tail", [&](const Batched& t) { return Batched{tail.call(t.in_front()), 0}; });
-  EXPECT_TRUE(sameBits(vmap(f)(x), stack({f(x[0]), f(x[1]), f(x[2])})));
+  EXPECT_TRUE(sameValues(vmap(f)(x), stack({f(x[0]), f(x[1]), f(x[2])})));
 }
 
 TEST_F(BatchingCalls, SayWhatRandomOperatorsDo) {
@@ -213,7 +213,7 @@ TEST_F(BatchingCalls, MayThrow) {
       register_vmap("batching_calls::bad", [](const Batched&) -> Batched { throw Error("of the rule"); });
   const auto f = vmap([&](const Tensor& x) { return bad.call(x); });
   EXPECT_THAT(errorOf([&] { f(ones({2, 3})); }), testing::HasSubstr("of the rule"));
-  EXPECT_TRUE(sameBits(vmap([](const Tensor& x) { return x * 2; })(ones({2, 3})), full({2, 3}, 2)));
+  EXPECT_TRUE(sameValues(vmap([](const Tensor& x) { return x * 2; })(ones({2, 3})), full({2, 3}, 2.0)));
   EXPECT_FALSE(tls_is_included(DispatchKey::Batched));
 }
 

@@ -34,9 +34,11 @@ class BatchingElementwise : public testing::Test {
     lib_.def("addsquare(Tensor self, Tensor other, Scalar alpha) -> Tensor");
     lib_.def("addsquare_(Tensor(a!) self, Tensor other, Scalar alpha) -> Tensor(a!)");
     lib_.def("choose(Tensor which, Tensor a, Tensor b) -> Tensor");
+    lib_.def("named(Tensor mask, Tensor condition, Scalar alpha) -> Tensor");
     cpu_.emplace(Library::Kind::kImpl, "batching_elementwise", DispatchKey::CPU);
     cpu_->elementwise<AddSquare>("addsquare");
     cpu_->elementwise<Choose>("choose");
+    cpu_->elementwise<AddSquare>("named");
   }
   template <class Signature>
   static TypedOperatorHandle<Signature> op(const char* name) {
@@ -56,7 +58,7 @@ class BatchingElementwise : public testing::Test {
     const Tensors expected = loop(f, in, dims);
     const VmapCounters before = vmap_counters();
     const Tensors got = vmapped(f, in, dims);
-    EXPECT_TRUE(sameBits(got[0], expected[0])) << in[0].sizes() << in[0].dtype() << got[0].dtype();
+    EXPECT_TRUE(sameValues(got[0], expected[0])) << in[0].sizes() << in[0].dtype() << got[0].dtype();
     EXPECT_EQ(vmap_counters().fallbacks, before.fallbacks);
     EXPECT_EQ(vmap_counters().rules, before.rules + 1);
   }
@@ -73,12 +75,12 @@ TEST_F(BatchingElementwise, TheKernelRunsOnceForTheWholeBatch) {
   const Tensor expected = loop(f_, {a, b}, {0, 1})[0];
   EXPECT_EQ(AddSquare::calls, 5) << "what counts calls counts those of the loop";
   AddSquare::calls = 0;
-  EXPECT_TRUE(sameBits(vmapped(f_, {a, b}, {0, 1})[0], expected));
+  EXPECT_TRUE(sameValues(vmapped(f_, {a, b}, {0, 1})[0], expected));
   EXPECT_EQ(AddSquare::calls, 1);
   AddSquare::calls = 0;
   const auto inner = vmap(&addSquare, {.in_dims = {0, std::nullopt}});
   const Tensor c = whole({4, 5, 3});
-  EXPECT_TRUE(sameBits(vmap(inner, {.in_dims = {1, 0}})(c, a), addSquare(c, a).transpose(0, 1)));
+  EXPECT_TRUE(sameValues(vmap(inner, {.in_dims = {1, 0}})(c, a), addSquare(c, a).transpose(0, 1)));
   EXPECT_EQ(AddSquare::calls, 2) << "one in each of the two expressions";
 }
 
@@ -98,7 +100,7 @@ TEST_F(BatchingElementwise, EqualsTheLoop) {
   const Tensors in = {whole({3, 5}), whole({5, 3})};
   const Tensors expected = loop(inplace, in, {1, 0});
   AddSquare::calls = 0;
-  EXPECT_TRUE(sameBits(vmapped(inplace, in, {1, 0})[0], expected[0]));
+  EXPECT_TRUE(sameValues(vmapped(inplace, in, {1, 0})[0], expected[0]));
   EXPECT_EQ(AddSquare::calls, 1);
   const Function chosen = [](const Tensors& t) { return Tensors{choose(t[0], t[1], t[2])}; };
   check(chosen, {whole({5, 3}).gt(0), randn({3, 5}), randn({3})}, {0, 1, std::nullopt});
@@ -113,6 +115,16 @@ TEST_F(BatchingElementwise, PromotesAsOneSample) {
       check(f_, {whole({3}, a), whole({5}, b)}, {std::nullopt, 0});
       check(f_, {whole({5}, a), whole({}, b)}, {0, std::nullopt});
     }
+}
+
+// The functor says what is a mask, not the argument's name.
+TEST_F(BatchingElementwise, PromotesWhatIsNamedAsAMask) {
+  const Function f = [](const Tensors& t) {
+    static const auto handle = op<Tensor(const Tensor&, const Tensor&, const Scalar&)>("batching_elementwise::named");
+    return Tensors{handle.call(t[0], t[1], 3)};
+  };
+  check(f, {whole({5}, kDouble), whole({5, 3}, kFloat)}, {0, 0});
+  check(f, {whole({5, 3}, kFloat), whole({5}, kDouble)}, {0, 0});
 }
 
 TEST_F(BatchingElementwise, HasTheGradientThatIsRegistered) {
@@ -134,7 +146,7 @@ TEST_F(BatchingElementwise, HasTheGradientThatIsRegistered) {
   const uint64_t fallbacks = vmap_counters().fallbacks;
   const Tensor got = vmap(grad(loss, {1}), {.in_dims = {0, 1}})(a, b)[0];
   EXPECT_EQ(vmap_counters().fallbacks, fallbacks);
-  for (int64_t i = 0; i < 5; ++i) EXPECT_TRUE(sameBits(got[i], grad(loss, {1})(a[i], b.select(1, i))[0])) << i;
+  for (int64_t i = 0; i < 5; ++i) EXPECT_TRUE(sameValues(got[i], grad(loss, {1})(a[i], b.select(1, i))[0])) << i;
 }
 
 TEST_F(BatchingElementwise, IsOneNodeOfAGraph) {
@@ -153,7 +165,7 @@ TEST_F(BatchingElementwise, IsRunByARuleWhereThereIsOne) {
   cpu_.emplace(Library::Kind::kImpl, "batching_elementwise", DispatchKey::CPU);
   cpu_->elementwise<AddSquare>("addsquare");
   const Tensor a = randn({5, 3});
-  EXPECT_TRUE(sameBits(vmapped(f_, {a, a}, {0, 0})[0], a));
+  EXPECT_TRUE(sameValues(vmapped(f_, {a, a}, {0, 0})[0], a));
 }
 
 // What another kernel does with a batch nobody knows.
@@ -163,7 +175,7 @@ TEST_F(BatchingElementwise, LoopsWhileAnotherKernelIsOnTop) {
     Library m(Library::Kind::kImpl, "batching_elementwise", DispatchKey::CPU);
     m.impl("addsquare", [](const Tensor& x, const Tensor&, const Scalar&) { return x / x.sum(); });
     const uint64_t fallbacks = vmap_counters().fallbacks;
-    EXPECT_TRUE(sameBits(vmapped(f_, {a, a}, {0, 0})[0], loop(f_, {a, a}, {0, 0})[0]));
+    EXPECT_TRUE(sameValues(vmapped(f_, {a, a}, {0, 0})[0], loop(f_, {a, a}, {0, 0})[0]));
     EXPECT_EQ(vmap_counters().fallbacks, fallbacks + 1);
   }
   check(f_, {a, a}, {0, 0});

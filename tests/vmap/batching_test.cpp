@@ -18,7 +18,7 @@ class BatchingRules : public ScanOperator {
     const uint64_t fallbacks = vmap_counters().fallbacks, rules = vmap_counters().rules;
     rule_calls = kernel_calls = 0;
     const Tensors got = vmapped(scan_, {x, w}, dims);
-    EXPECT_TRUE(sameBits(got[0], expected[0])) << x.sizes() << w.sizes();
+    EXPECT_TRUE(sameValues(got[0], expected[0])) << x.sizes() << w.sizes();
     EXPECT_EQ(rule_calls, 1) << x.sizes() << w.sizes();
     EXPECT_EQ(kernel_calls, 1) << x.sizes() << w.sizes();
     EXPECT_EQ(vmap_counters().fallbacks, fallbacks);
@@ -47,9 +47,9 @@ TEST_F(BatchingRules, AreNotCalledForWhatHasNoBatch) {
   const Tensor x = randn({5, 3}), shared = randn({3});
   rule_calls = 0;
   const Tensor got = vmap([&](const Tensor& t) { return t + scan(shared, shared); })(x);
-  EXPECT_TRUE(sameBits(got, x + scan(shared, shared)));
-  EXPECT_TRUE(sameBits(grad([&](const Tensor& t) { return scan(t, shared).sum(); })(shared),
-                       plainGrad([&](const Tensor& t) { return scan(t, shared).sum(); }, shared)));
+  EXPECT_TRUE(sameValues(got, x + scan(shared, shared)));
+  EXPECT_TRUE(sameValues(grad([&](const Tensor& t) { return scan(t, shared).sum(); })(shared),
+                         plainGrad([&](const Tensor& t) { return scan(t, shared).sum(); }, shared)));
   EXPECT_EQ(rule_calls, 0);
 }
 
@@ -70,15 +70,15 @@ TEST_F(BatchingRules, ServeEachLevelOfNestedVmaps) {
     outer.push_back(stack(other));
   }
   rule_calls = kernel_calls = 0;
-  EXPECT_TRUE(sameBits(vmap(inner, {.in_dims = {0, std::nullopt}})(x, w), stack(both)));
+  EXPECT_TRUE(sameValues(vmap(inner, {.in_dims = {0, std::nullopt}})(x, w), stack(both)));
   EXPECT_EQ(rule_calls, 2) << "one a level";
   EXPECT_EQ(kernel_calls, 1);
   rule_calls = 0;
-  EXPECT_TRUE(sameBits(vmap(shared)(x, v), stack(outer)));
+  EXPECT_TRUE(sameValues(vmap(shared)(x, v), stack(outer)));
   EXPECT_EQ(rule_calls, 2);
   const auto not_outer = [&](const Tensor& t) { return vmap([&](const Tensor& b) { return scan(v[0], b); })(w) + t; };
   rule_calls = 0;
-  EXPECT_TRUE(sameBits(vmap(not_outer)(x), x + vmap([&](const Tensor& b) { return scan(v[0], b); })(w)));
+  EXPECT_TRUE(sameValues(vmap(not_outer)(x), x + vmap([&](const Tensor& b) { return scan(v[0], b); })(w)));
   EXPECT_EQ(rule_calls, 2) << "one in each of the two expressions";
 }
 
@@ -95,15 +95,15 @@ TEST_F(BatchingRules, HaveGradients) {
     total = total + plainGrad([&](const Tensor& b) { return loss(x[i], b); }, shared);
   }
   rule_calls = kernel_calls = 0;
-  EXPECT_TRUE(sameBits(vmap(grad(loss))(x, w), stack(of_samples)));
+  EXPECT_TRUE(sameValues(vmap(grad(loss))(x, w), stack(of_samples)));
   EXPECT_EQ(rule_calls, 1) << "the rule's operator is the one outside of grad's level";
   EXPECT_EQ(kernel_calls, 1);
 
   const auto whole = [&](const Tensor& b) { return vmap(loss, {.in_dims = {0, std::nullopt}})(x, b).sum(); };
   rule_calls = 0;
-  EXPECT_TRUE(sameBits(grad(whole)(shared), total));
+  EXPECT_TRUE(sameValues(grad(whole)(shared), total));
   EXPECT_EQ(rule_calls, 1);
-  EXPECT_TRUE(sameBits(plainGrad(whole, shared), total)) << "by tensors that require grad, outside of all levels";
+  EXPECT_TRUE(sameValues(plainGrad(whole, shared), total)) << "by tensors that require grad, outside of all levels";
 
   // The gradient's gradient.
   const auto second = [&](const Tensor& a, const Tensor& b) {
@@ -112,7 +112,7 @@ TEST_F(BatchingRules, HaveGradients) {
   std::vector<Tensor> seconds;
   for (int64_t i = 0; i < 5; ++i) seconds.push_back(second(x[i], w[i]));
   rule_calls = 0;
-  EXPECT_TRUE(sameBits(vmap(second)(x, w), stack(seconds)));
+  EXPECT_TRUE(sameValues(vmap(second)(x, w), stack(seconds)));
   EXPECT_EQ(rule_calls, 1);
 }
 
@@ -121,7 +121,7 @@ TEST_F(BatchingRules, ServeChunksAndPlacesOfResults) {
   const Tensor x = randn({5, 3}), w = randn({5, 3});
   const Tensor expected = loop(scan_, {x, w}, {0, 0})[0];
   rule_calls = 0;
-  EXPECT_TRUE(sameBits(vmapped(scan_, {x, w}, {0, 0}, {.out_dims = {1}, .chunk_size = 2})[0], expected.t()));
+  EXPECT_TRUE(sameValues(vmapped(scan_, {x, w}, {0, 0}, {.out_dims = {1}, .chunk_size = 2})[0], expected.t()));
   EXPECT_EQ(rule_calls, 3);
 }
 
@@ -133,17 +133,17 @@ TEST_F(BatchingRules, GoIntoGraphs) {
   for (const Graph::Node* node : graph.nodes()) calls += node->is("batching_test::scan") ? 1 : 0;
   EXPECT_EQ(calls, 1) << graph.print();
   const Tensor y = randn({5, 3});
-  EXPECT_TRUE(sameBits(graph.run({y, w})[0], loop(scan_, {y, w}, {0, 0})[0]));
+  EXPECT_TRUE(sameValues(graph.run({y, w})[0], loop(scan_, {y, w}, {0, 0})[0]));
 }
 
 // The rule is of what compiled code relies on: registering one, and taking it back, puts that out of use.
 TEST_F(BatchingRules, ArePartOfWhatIsCompiled) {
   const auto f = vmap([this](const Tensor& a, const Tensor& b) { return scan(a * 2, b) + 1; });
-  auto fast = compile(f);
+  auto fast = compile(f, {.record_after = 2});
   const Tensor x = randn({5, 3}), w = randn({5, 3}), expected = f(x, w);
   constexpr int kCalls = 12;
   const auto check = [&] {
-    for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(sameBits(fast(x, w), expected));
+    for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(sameValues(fast(x, w), expected));
   };
   check();
   {
@@ -164,9 +164,10 @@ TEST_F(BatchingRules, ArePartOfWhatIsCompiled) {
 TEST_F(BatchingRules, CompileWithGradients) {
   const Library rule = register_vmap("batching_test::scan", &scanRule);
   const auto loss = [this](const Tensor& a, const Tensor& b) { return (scan(a, b) * a).sum(); };
-  auto fast = compile(vmap(grad(loss)));
+  auto fast = compile(vmap(grad(loss)), {.record_after = 2});
   const Tensor x = wholeNumbers({5, 3}), w = wholeNumbers({5, 3}), expected = vmap(grad(loss))(x, w);
-  for (int i = 0; i < 6; ++i) EXPECT_TRUE(sameBits(fast(x, w), expected)) << i << fast.explain();
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(sameValues(fast(x, w), expected)) << i << fast.explain();
+  EXPECT_GT(fast.counts().hits, 0u) << fast.explain();
 }
 
 TEST_F(BatchingRules, AreInForceAsLongAsTheyAreRegistered) {
@@ -180,15 +181,15 @@ TEST_F(BatchingRules, AreInForceAsLongAsTheyAreRegistered) {
       const Library newer =
           register_vmap("batching_test::scan", [](const Batched& a, const Batched&, double) { return a; });
       rule_calls = 0;
-      EXPECT_TRUE(sameBits(run(), x)) << "the newer one is on top";
+      EXPECT_TRUE(sameValues(run(), x)) << "the newer one is on top";
       EXPECT_EQ(rule_calls, 0);
     }
-    EXPECT_TRUE(sameBits(run(), expected));
+    EXPECT_TRUE(sameValues(run(), expected));
     EXPECT_EQ(rule_calls, 1);
   }
   EXPECT_EQ(op_.dumpState(), before);
   const uint64_t fallbacks = vmap_counters().fallbacks;
-  EXPECT_TRUE(sameBits(run(), expected));
+  EXPECT_TRUE(sameValues(run(), expected));
   EXPECT_EQ(vmap_counters().fallbacks, fallbacks + 1);
   op_.checkInvariants();
 }
@@ -213,17 +214,19 @@ TEST_F(BatchingRules, StandInForTheLibrarysRules) {
       ++calls;
       return Batched{bmm(a.in_front(), b.in_front()) * 2, 0};
     });
-    EXPECT_TRUE(sameBits(vmap(&mm)(x, y), expected * 2));
+    EXPECT_TRUE(sameValues(vmap(&mm)(x, y), expected * 2));
     EXPECT_EQ(calls, 1);
   }
-  EXPECT_TRUE(sameBits(vmap(&mm)(x, y), expected));
+  EXPECT_TRUE(sameValues(vmap(&mm)(x, y), expected));
   EXPECT_EQ(calls, 1);
 }
 
 TEST_F(BatchingRules, WouldHelpTheLogSaysOnceWhereThereIsNone) {
   static std::vector<std::string> texts;
   texts.clear();
-  const LogSink before = set_log_sink([](LogLevel, const char* text) { texts.emplace_back(text); });
+  const LogSink before = set_log_sink([](LogLevel, const char* text) {
+    if (std::string_view(text).starts_with("vmap: operator batching_test::warned")) texts.emplace_back(text);
+  });
   lib_.def("warned(Tensor x) -> Tensor");
   lib_.impl("warned", DispatchKey::CPU, [](const Tensor& x) { return x.cumsum(0); });
   const auto warned =

@@ -1,6 +1,6 @@
 """profile_svg.py TRACE: prints an SVG of a trace of training that `shunt profile --trace` wrote.
 
-It shows the step of median length among those of the second half, and the operators with the largest shares.
+It shows the fastest step, which nothing else on the machine has held up, and the operators with the largest shares.
 """
 
 import collections
@@ -33,18 +33,18 @@ def with_depth(events):
 
 
 def steps_of(calls):
-    """The calls of each step. All call the same operators; one that is called once in a step gives their length."""
+    """The calls of each step. All call the same operators, most of these once; the first of them gives their length."""
     outer = [i for i, (_, depth) in enumerate(calls) if depth == 0]
     names = [calls[i][0]["name"] for i in outer]
     counts = collections.Counter(names)
-    once = min(count for count in counts.values() if count > 2)
+    once, _ = collections.Counter(counts.values()).most_common(1)[0]
     mark = next(name for name in names if counts[name] == once)
     marks = [i for i, name in enumerate(names) if name == mark]
-    period, first = marks[-1] - marks[-2], marks[0]
-    while first > 0 and names[first - 1] == names[first - 1 + period]:
-        first -= 1
-    return [calls[outer[begin]:outer[begin + period]] for begin in range(first, len(outer) - period, period)
-            if names[begin:begin + period] == names[first:first + period]]
+    before = 0  # how many a step calls before that one
+    while before < marks[0] and names[marks[0] - before - 1] == names[marks[1] - before - 1]:
+        before += 1
+    begins = [outer[mark - before] for mark in marks]
+    return [calls[begin:end] for begin, end in zip(begins, begins[1:])][len(marks) // 2:]  # the first ones differ
 
 
 def length(step):
@@ -92,9 +92,7 @@ def shares(calls, y):
 
 def draw(trace):
     calls = list(with_depth(events_of(trace)))
-    steps = steps_of(calls)
-    half = sorted(steps[len(steps) // 2:], key=length)
-    step = half[len(half) // 2]
+    step = min(steps_of(calls), key=length)
     begin, scale = step[0][0]["ts"], (WIDTH - 2 * LEFT) / length(step)
     bottom = TOP + ROW * (1 + max(depth for _, depth in step)) + 30
     title = f"one training step: {length(step):.0f} us, {len(step)} calls of operators, interpreted"

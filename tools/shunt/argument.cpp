@@ -68,7 +68,7 @@ Tensor strided(const std::vector<int64_t>& sizes, const TensorOptions& options, 
 
 std::optional<IValue> tensor(const std::string& text) {
   const size_t open = text.find('['), close = text.find(']');
-  if (open == std::string::npos || close == std::string::npos || close < open) return std::nullopt;
+  if (open == std::string::npos || open == 0 || close == std::string::npos || close < open) return std::nullopt;
   const auto dtype = dtypeOf(std::string_view(text).substr(0, open));
   if (!dtype) fail(text, "'" + text.substr(0, open) + "' is no dtype" + nearWords(text.substr(0, open)));
   std::vector<int64_t> sizes;

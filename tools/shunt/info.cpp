@@ -17,18 +17,19 @@ namespace environment = detail::environment;
 
 constexpr const char* kHead = R"(# Environment variables
 
-The environment variables that Shunt reads: what each does, the values it takes, and its default. This page is written by
-`bin/shunt info --environment` from the table in `include/shunt/core/environment.h`, and a test compares the two.
+The environment variables that Shunt reads: what each does, the values it takes, and its default. This page is written
+by `bin/shunt info --environment` from the table in `include/shunt/core/environment.h`, and a test compares the two.
 
 ```sh
 bin/shunt info   # this build, this machine, and every variable with the value in force
 ```
 
-- `on` can also be written `1`, `true` or `yes`, and `off` `0`, `false` or `no`. Letter case does not matter in these words
-  and in the words of the tables.
+- `on` can also be written `1`, `true` or `yes`, and `off` `0`, `false` or `no`. Letter case does not matter in these
+  words and in the words of the table.
 - An empty value is the same as no value.
-- Each variable is read once, at its first use; `SHUNT_LOG`, `SHUNT_TRACE`, `SHUNT_STATS` and `SHUNT_ISA` when the library
-  is loaded. A program's own setting, such as `jit::set_enabled` or `set_num_threads`, replaces the variable's.
+- Each variable is read once, at its first use. `SHUNT_LOG`, `SHUNT_TRACE`, `SHUNT_PROFILE`, `SHUNT_STATS` and
+  `SHUNT_ISA` are read when the library is loaded. A setting that a program makes, such as by `jit::set_enabled` or
+  `set_num_threads`, replaces the variable's.
 - A value that is not allowed gives one warning, and the default holds:
   `SHUNT_TRACE=jsn: expected on, off or json; using off; did you mean 'json'?`.
 - A variable that begins with `SHUNT_` and is not on this page gives one warning when the library is loaded:

@@ -1,4 +1,6 @@
 // shunt run: a program with chosen settings of Shunt's.
+#include <shunt/core/environment.h>
+
 #include <filesystem>
 #include <memory>
 
@@ -14,6 +16,15 @@ struct Options {
   std::string report, cache, isa;
 };
 
+/// The program may change its directory before it opens the path.
+std::string absolutePath(const std::string& path) { return std::filesystem::absolute(path).string(); }
+
+/// A word that the variable takes, or a directory, which it takes as an absolute path.
+std::string cacheSetting(const std::string& given) {
+  namespace environment = detail::environment;
+  return environment::parse(environment::rowOf(environment::Variable::kJitCache), given) ? given : absolutePath(given);
+}
+
 int runProgram(const CLI::App& command, const Options& options) {
   Launch launch = launchOf(command, options.common);
   const auto set = [&](bool on, const char* name, const std::string& value) {
@@ -24,9 +35,8 @@ int runProgram(const CLI::App& command, const Options& options) {
   set(options.trace, "SHUNT_TRACE", "1");
   set(options.trace_json, "SHUNT_TRACE", "json");
   set(options.stats, "SHUNT_STATS", "1");
-  // The program may change its directory before it writes there.
-  if (!options.report.empty()) set(true, "SHUNT_STATS", std::filesystem::absolute(options.report).string());
-  set(!options.cache.empty(), "SHUNT_JIT_CACHE", options.cache);
+  if (!options.report.empty()) launch.variables["SHUNT_STATS"] = absolutePath(options.report);
+  if (!options.cache.empty()) launch.variables["SHUNT_JIT_CACHE"] = cacheSetting(options.cache);
   set(!options.isa.empty(), "SHUNT_ISA", options.isa);
   return become(launch);
 }

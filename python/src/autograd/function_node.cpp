@@ -45,7 +45,7 @@ variable_list tensorsIn(PyObject* tuple, const char* who) {
   return list;
 }
 
-/// Of the error that is set, which stays set.
+/// The text of the error that is set, which stays set.
 std::string textOfError() {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);

@@ -14,7 +14,7 @@ namespace {
 
 PyObject* dimObject(const std::optional<int64_t>& dim) { return dim ? PyLong_FromLongLong(*dim) : Py_NewRef(Py_None); }
 
-/// The length of a list, of whatever it holds; -1 for other values.
+/// The length of a list of any element type; -1 for other values.
 Py_ssize_t lengthOf(const IValue& value, const Type& type) {
   if (!type.list || value.isNone()) return -1;
   const Ref list = owned(toObject(value, type));

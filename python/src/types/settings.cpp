@@ -67,7 +67,11 @@ PyObject* setNumThreads(PyObject*, PyObject* number) {
 
 PyObject* systemInfo(PyObject*, PyObject*) {
   return guarded([&] {
-    const std::string text = system_info().text();
+    std::string text;
+    {
+      const WithoutGil unlocked;  // it waits for a compile, which may log a warning, and so wait for the lock
+      text = system_info().text();
+    }
     return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
   });
 }

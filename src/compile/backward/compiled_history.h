@@ -34,7 +34,7 @@ class CompiledHistory {
                              const StandIns* stand_ins) const;
   /// Whether the graph had better keep its history: CompiledBackward.
   bool isRunAgainTooOften() const;
-  /// For people: how the backward passes are run, and their graphs.
+  /// Adds how the backward passes are run. print(): their graphs, for people.
   void describe(std::vector<PlanDescription>& out) const;
   std::string print() const;
 

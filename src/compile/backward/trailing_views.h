@@ -27,7 +27,7 @@ class TrailingViews {
   bool empty() const { return calls_.empty(); }
   /// The last of them, of a tensor like that output.
   Tensor of(Tensor base) const;
-  /// For people.
+  /// The operators that make them, in order.
   std::vector<std::string> names() const;
 
  private:

@@ -8,7 +8,7 @@
 
 namespace shunt::compiled {
 
-/// Of one tensor, with its grad.
+/// The kind of one tensor, with its grad.
 detail::CompileKind kindOfTensor(const Tensor& t);
 
 detail::CompileKind kindOfCall(const detail::CompileArguments& arguments, const CompileOptions& options);

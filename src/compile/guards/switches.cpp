@@ -28,7 +28,5 @@ bool isSwitchedOn() {
   return on;
 }
 
-const char* whySwitchedOff() { return profile::isOn() ? "calls are profiled (SHUNT_PROFILE)" : "SHUNT_COMPILE=0"; }
-
 }  // namespace compiled
 }  // namespace shunt

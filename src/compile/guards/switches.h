@@ -5,7 +5,5 @@ namespace shunt::compiled {
 
 /// SHUNT_COMPILE, where no profile is made. Read once.
 bool isSwitchedOn();
-/// Where it isn't.
-const char* whySwitchedOff();
 
 }  // namespace shunt::compiled

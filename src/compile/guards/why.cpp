@@ -1,6 +1,6 @@
 #include "src/compile/guards/why.h"
 
-#include "src/compile/guards/switches.h"
+#include "src/dispatch/profile.h"
 
 #include <shunt/core/error.h>
 
@@ -13,7 +13,7 @@ namespace shunt::compiled {
 const char* textOf(Why why) {
   switch (why) {
     case Why::kSwitchedOff:
-      return whySwitchedOff();
+      return profile::isOn() ? "calls are profiled (SHUNT_PROFILE)" : "SHUNT_COMPILE=0";
     case Why::kFoundWrong:
       return "a check has found that a graph differs from the function";
     case Why::kTrace:

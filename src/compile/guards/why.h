@@ -4,7 +4,7 @@
 // Whatever leads to the function instead of a graph counts one of these, so that explain() has a reason for every call:
 //   decide()                 the function or the thread: SHUNT_COMPILE=0, a check that found a difference, modes
 //   decideWithoutVariant()   a tensor that no graph can serve; recording that was given up, or is under way elsewhere;
-//                            arguments that aren't recorded yet, or never (worthOfRecording())
+//                            arguments that aren't recorded yet, or never (whyNotRecorded())
 //   callInTrial()            a graph that is slower, and the function's turns in trials
 //   Attempt::record()        a recording that failed in this call, or has to be confirmed by it (attempt.cpp)
 //   passesBy(), callWithoutLook()   the reason of the call that let them pass: Note [Calls that pass by]

@@ -1,13 +1,13 @@
 #include "src/compile/host/operator_call.h"
 
 #include "src/dispatch/default_value.h"
+#include "src/dispatch/unknown_operator.h"
 #include "src/trace/interpreter.h"
 #include "src/trace/modes.h"
 #include "src/trace/values_of.h"
 #include "src/transforms/fake/fake_impl.h"
 
 #include <shunt/core/dispatcher.h>
-#include <shunt/core/near_names.h>
 #include <shunt/core/stack_tensors.h>
 #include <shunt/core/tls.h>
 
@@ -121,12 +121,6 @@ Graph::Modes hostModes() {
   return modes;
 }
 
-std::string nearArguments(const std::vector<Argument>& wanted, const std::string& name) {
-  std::vector<std::string> names;
-  for (const Argument& a : wanted) names.push_back(a.name);
-  return detail::didYouMean(name, names);
-}
-
 Graph::Node nodeOf(std::string_view name, std::vector<Graph::Argument> arguments, NamedArguments named) {
   Graph::Node node(operatorOf(name));
   node.modes = hostModes();
@@ -140,7 +134,7 @@ Graph::Node nodeOf(std::string_view name, std::vector<Graph::Argument> arguments
   for (auto& [key, value] : named) {
     const auto found = std::ranges::find(wanted, key, &Argument::name);
     SHUNT_CHECK(found != wanted.end(), "HostPlanBuilder::call: ", node.name(), " has no argument '", key, "'",
-                nearArguments(wanted, key));
+                nearArguments(node.op.schema(), key));
     const auto i = static_cast<size_t>(found - wanted.begin());
     SHUNT_CHECK(!is_given[i], "HostPlanBuilder::call: ", node.name(), ": argument '", key, "' is given twice");
     is_given[i] = true;

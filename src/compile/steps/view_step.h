@@ -38,7 +38,7 @@ bool doesNothing(const Step& step);
 /// Makes the view of a late step of this run after all, by the library's own operator: what it would have been at its
 /// place, whatever has been registered since. False where its argument doesn't lie as in the graph.
 bool makeLateView(const Step& step, Frame& frame);
-/// For people; null where it has fitted the step with nothing.
+/// How the step makes its view; nullopt where nothing here was fitted to it.
 std::optional<PlanPart::Call> howViewed(const Step& step);
 
 }  // namespace shunt::compiled

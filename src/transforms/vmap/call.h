@@ -12,9 +12,8 @@
 #include <vector>
 
 namespace shunt::elementwise {
-class ElementwiseKernel;
 struct KernelDescriptor;
-}  // namespace shunt::elementwise
+}
 
 namespace shunt::levels {
 
@@ -119,8 +118,9 @@ std::string batchedArgument(const BatchedCall& call);
 void runPointwise(BatchedCall& call);
 /// The same of an operator whose kernel a program has made from a functor.
 void runElementwise(BatchedCall& call, const elementwise::KernelDescriptor& functor);
-/// The kernel that calls with this backend's keys run, where it was made from a functor; else null.
-const elementwise::ElementwiseKernel* elementwiseKernelOf(const Operator& op, DispatchKeySet keys);
+/// The functor from which the kernel was made that calls with this backend's keys run; null: from none. It is static
+/// in its library, and outlives the kernel, which may be taken back meanwhile.
+const elementwise::KernelDescriptor* functorOf(const Operator& op, DispatchKeySet keys);
 void runDims(BatchedCall& call, const BatchRow& row);
 void runRandom(BatchedCall& call);
 /// A call without a batched tensor in the innermost level, a vmap: whether it has been made, as that of a random

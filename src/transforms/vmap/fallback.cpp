@@ -8,7 +8,6 @@
 #include "src/transforms/vmap/side_by_side.h"
 
 #include <shunt/core/library.h>
-#include <shunt/elementwise/elementwise_kernel.h>
 #include <shunt/ops.h>
 
 #include <algorithm>
@@ -361,9 +360,9 @@ void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
     std::optional<ExcludeDispatchKeyGuard> uncast;
     if (row != nullptr && autocastIsOn() && autocastFor(op.op(), keys).empty()) uncast.emplace(kAutocastKeys);
     if (row != nullptr) return runRule(call, *row);
-    if (const auto* kernel = elementwiseKernelOf(op.op(), keys)) {
+    if (const auto* functor = functorOf(op.op(), keys)) {
       countRule();
-      return runElementwise(call, kernel->descriptor());
+      return runElementwise(call, *functor);
     }
     fallbacks_used.fetch_add(1, std::memory_order_relaxed);
     loopOverBatch(call);

@@ -3,6 +3,7 @@
 #include <shunt/ops.h>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 namespace shunt::levels {
@@ -17,11 +18,13 @@ struct Operand {
 /// Arguments that choose between others and have no part in the result's dtype.
 bool isMask(const Argument& a) { return a.name == "condition" || a.name == "mask"; }
 
-std::vector<Operand> operandsOf(const BatchedCall& call, const Stack& values, uint32_t masks = 0) {
+/// `masks`: which arguments are masks, as promotesAsOneSample() has it; nullopt: those with a mask's name.
+std::vector<Operand> operandsOf(const BatchedCall& call, const Stack& values,
+                                std::optional<uint32_t> masks = std::nullopt) {
   std::vector<Operand> operands;
   for (size_t i = 0; i < call.args.size(); ++i) {
     if (!call.args[i].isTensor() || !call.tensor(i).defined()) continue;
-    if (isMask(call.schema.arguments()[i]) || (masks >> i & 1) != 0) continue;
+    if (masks ? (*masks >> i & 1) != 0 : isMask(call.schema.arguments()[i])) continue;
     const TensorImpl& t = *call.tensor(i).unsafeGetTensorImpl();
     operands.push_back({i, t.dtype(), t.dim() > 0, values[i].toTensor().dim() > 0, t.is_wrapped_number()});
   }

@@ -73,10 +73,12 @@ void runElementwise(BatchedCall& call, const elementwise::KernelDescriptor& func
   runAligned(call, [&](const Stack& values) { return promotesAsOneSample(call, values, functor.masks); });
 }
 
-const elementwise::ElementwiseKernel* elementwiseKernelOf(const Operator& op, DispatchKeySet keys) {
+const elementwise::KernelDescriptor* functorOf(const Operator& op, DispatchKeySet keys) {
   const detail::StateInUse state(op);
   const DispatchKeySet dense = backendsOf(keys) | DispatchKeySet::of(Functionality::Dense);
-  return dynamic_cast<const elementwise::ElementwiseKernel*>(state->lookup(dense & state->maskFor(dense)).functor);
+  const OperatorKernel* kernel = state->lookup(dense & state->maskFor(dense)).functor;
+  const auto* made = dynamic_cast<const elementwise::ElementwiseKernel*>(kernel);
+  return made != nullptr ? &made->descriptor() : nullptr;
 }
 
 namespace rules {

@@ -3,7 +3,7 @@
 
 namespace {
 
-struct Twice : shunt::functors::Functor<1> {
+struct Twice : shunt::functors::FloatFunctor<1> {
   template <class C>
   C operator()(C x) const {
     return x + x;
