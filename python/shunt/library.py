@@ -349,8 +349,8 @@ def register_vmap(op, func=None, /, *, lib=None):
 
     Args:
         op: the name of an operator, an OpOverload or a CustomOpDef.
-        func: func(info, in_dims, *args, **kwargs) -> (result, out_dims), called where a tensor is batched. It gets whole
-            batches, and runs outside of the vmap.
+        func: func(info, in_dims, *args, **kwargs) -> (result, out_dims), called where a tensor is batched. It gets
+            whole batches, and runs outside of the vmap.
 
             - info: `info.batch_size`, and `info.randomness`: "error", "same" or "different".
             - in_dims: for each positional argument the dimension that is the batch, None where there is none; for a

@@ -14,8 +14,9 @@ void runBoxed(const OperatorHandle& op, const TableEntry& entry, DispatchKeySet 
   entry.boxed(entry.functor, op, ks, stack);
 }
 
-SHUNT_COLD SHUNT_NOINLINE void makeWatchedCall(const OperatorHandle& op, const OpState& s, DispatchKeySet ks,
-                                               Stack* stack) {
+/// Inside the call's frame.
+SHUNT_COLD SHUNT_NOINLINE void makeWatchedCall(const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
+  const OpState& s = *detail::threadFrames().innermost();
   if (detail::trace_enabled.load(std::memory_order_relaxed)) detail::traceStep("call (boxed)", s, ks);
   const profile::TimedScope timed(op.op(), ks);
   runBoxed(op, s.lookup(ks), ks, stack);
@@ -27,7 +28,7 @@ SHUNT_ALWAYS_INLINE void makeCall(const OperatorHandle& op, Stack* stack) {
   const OpState& s = frame.state(op.op());
   const DispatchKeySet ks = detail::effectiveKeys(s, keys);
   if (detail::boxed_calls_are_watched.load(std::memory_order_relaxed)) [[unlikely]]
-    return makeWatchedCall(op, s, ks, stack);
+    return makeWatchedCall(op, ks, stack);
   runBoxed(op, s.lookup(ks), ks, stack);
 }
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 import pytest
 
 import shunt
+from interrupts import take_interrupts
 from shunt.utils.data import (
     ChainDataset,
     DataLoader,
@@ -315,7 +316,7 @@ def test_a_program_that_ends_leaves_no_process(tmp_path, ending, code):
 
 
 def test_an_interrupt_ends_the_processes(tmp_path):
-    process = run(PROGRAM + "for _ in iterator: pass\n", tmp_path, start_new_session=True)
+    process = run(PROGRAM + "for _ in iterator: pass\n", tmp_path, start_new_session=True, preexec_fn=take_interrupts)
     pids = process.stdout.readline().split()
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     _, err = process.communicate(timeout=60)

@@ -13,6 +13,7 @@ import weakref
 import pytest
 
 import shunt
+from interrupts import take_interrupts
 
 
 class Slotted(shunt.Tensor):
@@ -420,7 +421,7 @@ def test_a_long_loop_can_be_interrupted():
         except KeyboardInterrupt:
             print("interrupted")
     """)
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, preexec_fn=take_interrupts)
     assert process.stdout.readline() == "begins\n"
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)

@@ -23,8 +23,9 @@ HEADING = re.compile(r"<h([1-6])>(.*?)</h\1>", re.S)
 REFERENCE = re.compile(r"\b(href|src)=\"([^\"]*)\"")
 # The menu: what a reader looks for, in the order of its use. Pages that aren't here stand below "More".
 MENU = {
-    "Begin": ["README.md", "docs/getting_started.md", "docs/python.md", "docs/pytorch.md", "docs/differences.md",
-              "docs/pictures.md", "examples/README.md"],
+    "Begin": ["README.md", "docs/README.md", "docs/getting_started.md", "docs/building.md", "docs/python.md",
+              "docs/pytorch.md", "docs/differences.md", "docs/figures.md", "docs/pictures.md", "docs/glossary.md",
+              "examples/README.md"],
     "Use": ["docs/compile.md", "docs/vmap.md", "docs/tracing.md", "docs/modes_and_subclasses.md",
             "docs/fake_tensors.md", "docs/functionalize.md", "docs/files.md", "docs/random_numbers.md",
             "docs/inspecting.md", "docs/command_line.md", "docs/environment.md", "docs/operators.md"],
