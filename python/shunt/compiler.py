@@ -324,7 +324,8 @@ class Compiled(_C._CompiledBase):
             if s.calls_without():
                 lines.append(f"    {_calls(s.calls_without())} ran the function since then")
         if self._past.get("eager"):
-            lines.append(f"  {_calls(self._past['eager'])} ran the function, and changed what it reads: {self._changed}")
+            changing = _calls(self._past["eager"])
+            lines.append(f"  {changing} ran the function, and changed what it reads: {self._changed}")
         lines += [f"  {_calls(count)} ran the function: {why}" for why, count in self._without.items()]
         if self._missed_last:
             lines.append(f"  the last call that no variant fitted: {self._missed_last}")
