@@ -127,9 +127,9 @@ TEST(MeetingHistories, WhereHeadsMeetTheirGradientsMeet) {
     (y[0].sum() + y[1].sum() + y[2]).backward();
     for (const Tensor& t : {net.trunk, net.first, net.second}) Tensor(t).mutable_grad() = Tensor();
   }
-  // Each meeting has one of these passes.
+  // Each meeting has one of these passes: its gradient is a sum of two, in row-major order.
   const auto meets = [](const PlanDescription& d) {
-    return d.of == "where histories of results meet, backward of others";
+    return d.of == "where histories of results meet, backward of a gradient with strides [6, 1]";
   };
   EXPECT_EQ(std::ranges::count_if(fast.plans(), meets), 2) << fast.plan();
   const Results y = fast(numbers({5, 4}));
