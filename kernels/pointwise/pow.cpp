@@ -97,7 +97,7 @@ Tensor& pow_out_scalar(const Scalar& self, const Tensor& exponent, Tensor& out) 
   SHUNT_CHECK(one || canCast(dtype, out.scalar_type()), "pow(): result type ", dtype,
               " can't be cast to the desired output type ", out.scalar_type());
   // A resized output is contiguous, whatever layout the exponents have.
-  if (!(out.sizes() == exponent.sizes()) && !out.is_same(exponent)) resizeOutput(out, exponent.sizes());
+  if (!out.is_same(exponent)) resizeOutputApart("pow", out, exponent.sizes(), {&exponent});
   // 1 to any power is 1, in whatever dtype the output has.
   if (one)
     fillBelowAutograd(out, self);

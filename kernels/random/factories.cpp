@@ -255,6 +255,8 @@ Tensor& bernoulli_float_out(const Tensor& self, double p, std::optional<Generato
 
 Tensor& bernoulli_out(const Tensor& self, std::optional<Generator> generator, Tensor& out) {
   implOf(self, "bernoulli");
+  implOf(out, "bernoulli", "out");
+  resizeOutputApart("bernoulli", out, self.sizes(), {&self});
   return drawOut("bernoulli", self.sizes(), out, [&](Tensor& t) { t.bernoulli_(self, generator); });
 }
 

@@ -6,7 +6,7 @@ _hints = {}  # by whose name it is and the name: programs ask again and again wh
 def near_names(name, known, most=3):
     """Those of `known` that a misspelt name may mean, the nearest first."""
     from difflib import get_close_matches
-    return get_close_matches(name, [other for other in known if not other.startswith("_")], most, 0.75)
+    return get_close_matches(name, [other for other in dict.fromkeys(known) if not other.startswith("_")], most, 0.75)
 
 
 def did_you_mean(name, known):

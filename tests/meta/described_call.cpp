@@ -72,7 +72,8 @@ bool isAboutElements(const std::string& message) {
       "bernoulli_ expects p to be in [0, 1]",
       "is singular",  // a matrix
       "not positive-definite",
-      "Class values must be",  // one_hot
+      "Class values must be",       // one_hot
+      "should be between 0 and 1",  // binary_cross_entropy
   };
   const bool fills_with_element = contains(message, "fill") && contains(message, ".Tensor)");
   if (fills_with_element && contains(message, "value cannot be converted to type")) return true;

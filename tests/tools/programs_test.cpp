@@ -29,7 +29,7 @@ TEST(RunCommand, GivesTheProgramItsSettingsAndArguments) {
                  " 0 --stats -- x"),
             "SHUNT_JIT=0\nSHUNT_COMPILE=0\nSHUNT_NUM_THREADS=3\nSHUNT_LOG=error\nSHUNT_JIT_CACHE=off\n"
             "SHUNT_ISA=baseline\nargument 0\nargument --stats\nargument --\nargument x\n");
-  EXPECT_EQ(good("run --stats -- " + kProgram + " 0"), "SHUNT_STATS=1\nargument 0\n");
+  EXPECT_EQ(good("run --stats " + kProgram + " 0"), "SHUNT_STATS=1\nargument 0\n");
   EXPECT_EQ(good("run --no-jit --cache thunks " + kProgram),
             "SHUNT_JIT=0\nSHUNT_JIT_CACHE=" + (std::filesystem::current_path() / "thunks\n").string());
 }

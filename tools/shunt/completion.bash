@@ -36,7 +36,7 @@ _shunt_completions() {
   local help
   help=$("$program" "${commands[@]}" --help 2>/dev/null) || return
   if [[ $word == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$(grep -oE -e '(^| |,)--?[a-z][a-z-]*' <<<"$help" | tr -d ' ,')" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "$(grep -oE -e '(^| |,)--?[a-z][a-z-]*' <<<"$help" | tr -d ' ,' | sort -u)" -- "$word")
   else
     mapfile -t COMPREPLY < <(compgen -W "$(sed -n '/^Subcommands:/,$s/^  \([a-z]\+\) .*/\1/p' <<<"$help")" -- "$word")
   fi

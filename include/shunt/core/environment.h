@@ -48,7 +48,7 @@ enum class Variable : uint8_t {
 /// What a value may be besides the row's words.
 enum class Path : uint8_t {
   kNone,
-  kFile,      // any other text is a file's name
+  kFile,      // any other text is a file name
   kAbsolute,  // any other text that begins with / is a directory
   kMade,      // any other text is a directory, which is made where it doesn't exist
 };
@@ -88,7 +88,7 @@ inline constexpr Row kTable[] = {
                   "timed, `auto` means `2`."},
   {.variable = Variable::kJitBudget, .name = "SHUNT_JIT_BUDGET", .least = 0, .most = 100, .fallback = "3",
    .reader = kLibrary,
-   .description = "The percentage of the process's CPU time that compiling may take. `100` is no bound; `0` compiles "
+   .description = "The percentage of the process's CPU time that compiling may take. `100` sets no limit; `0` compiles "
                   "nothing."},
   {.variable = Variable::kJitCache, .name = "SHUNT_JIT_CACHE", .is_flag = true, .path = Path::kAbsolute,
    .fallback = "on", .reader = kLibrary,
@@ -111,15 +111,15 @@ inline constexpr Row kTable[] = {
   {.variable = Variable::kStats, .name = "SHUNT_STATS", .is_flag = true, .path = Path::kFile, .fallback = "off",
    .reader = kLibrary,
    .description = "Counts the calls in thunks. `on` prints the table of hot pairs to stderr when the program ends; a "
-                  "file's name writes the report there as JSON, with `%p` replaced by the process's number."},
+                  "file's name writes the report there as JSON, with `%p` replaced by the process id."},
   {.variable = Variable::kTrace, .name = "SHUNT_TRACE", .is_flag = true, .words = "json", .fallback = "off",
    .reader = kLibrary,
    .description = "Prints every dispatch step to stderr: `on` as indented text, `json` as one JSON object per line."},
   {.variable = Variable::kProfile, .name = "SHUNT_PROFILE", .is_flag = true, .path = Path::kFile, .fallback = "off",
    .reader = kLibrary,
    .description = "Times every call of an operator, interpreted. `on` prints a table of operators to stderr when the "
-                  "program ends; a file's name also writes a trace of the calls there, for Perfetto, with `%p` "
-                  "replaced by the process's number."},
+                  "program ends; a file name also writes a trace of the calls there, for Perfetto, with `%p` "
+                  "replaced by the process id."},
   {.variable = Variable::kLog, .name = "SHUNT_LOG", .words = "error warning info debug", .fallback = "warning",
    .reader = kLibrary,
    .description = "The least important level of messages that the default log sink prints."},
@@ -138,7 +138,7 @@ inline constexpr Row kTable[] = {
   {.variable = Variable::kCompileRecordAfter, .name = "SHUNT_COMPILE_RECORD_AFTER", .words = "auto", .least = 1,
    .most = INT_MAX, .fallback = "auto", .reader = kAndPython,
    .description = "The number of calls after which `compile` records a function. `auto` records when it pays. "
-                  "Python's `shunt.compile` records at the first call where the variable is not set."},
+                  "Without the variable, Python's `shunt.compile` records at the third call."},
   {.variable = Variable::kTorch, .name = "SHUNT_TORCH", .is_flag = true, .fallback = "on", .reader = kTorchPackage,
    .description = "Captures PyTorch functions. `off` runs them unchanged."},
   {.variable = Variable::kTorchCheck, .name = "SHUNT_TORCH_CHECK", .words = "first always never",
@@ -164,12 +164,12 @@ struct ScriptRow {
   const char* description;
 };
 inline constexpr ScriptRow kScriptTable[] = {
-    {"SHUNT_TEST_SEED", "The seed of tests that draw their cases; without it, the number of the day."},
-    {"SHUNT_TEST_LONG", "`1` has tests draw all of their cases."},
+    {"SHUNT_TEST_SEED", "The seed of tests that draw their cases; without it, the current day's number."},
+    {"SHUNT_TEST_LONG", "`1` makes tests draw all of their cases."},
     {"SHUNT_TEST_PROGRAM", "The seed of the one program that `programs_test` draws."},
     {"SHUNT_TEST_PROGRAMS", "How many programs `programs_test` draws."},
     {"SHUNT_TEST_PRINT_VARIABLE", "Used by `blas_test` for the processes that it starts."},
-    {"SHUNT_TEST_VERBOSE", "Set, `error_table_test` prints every message."},
+    {"SHUNT_TEST_VERBOSE", "If set, `error_table_test` prints every message."},
     {"SHUNT_TEST_BUDGET", "The CPU seconds that `tests/budget` allows a test."},
     {"SHUNT_OBJECT_BUDGET", "The CPU seconds that `tests/budget` allows the compilation of a file."},
     {"SHUNT_STRESS_SECONDS", "How long `threads_test` runs."},
@@ -183,12 +183,12 @@ inline constexpr ScriptRow kScriptTable[] = {
     {"SHUNT_FAULT", "The fault that a test's preloaded library causes."},
     {"SHUNT_ARRAY_API", "The folder of array-api-tests."},
     {"SHUNT_ARRAY_API_EXAMPLES", "How many examples array-api-tests draws for each test."},
-    {"SHUNT_PROGRAMS", "The folder of programs by others that `tests/long` runs."},
+    {"SHUNT_PROGRAMS", "The folder of third-party programs that `tests/long` runs."},
     {"SHUNT_OPINFO_FOUND", "The file to which `test_opinfo.py` writes the differences that it found."},
     {"SHUNT_TORCH_REFUSALS", "The file to which the tests of `shunt_torch` write refusals."},
     {"SHUNT_BENCH_LIBTORCH", "`none` runs benchmarks without libtorch."},
-    {"SHUNT_BENCH_DESCRIBE", "Set, the benchmark of `compile` prints its plan."},
-    {"SHUNT_PYTHONS", "Further Python interpreters for `tools/find_pythons`, with colons between."},
+    {"SHUNT_BENCH_DESCRIBE", "If set, the benchmark of `compile` prints its plan."},
+    {"SHUNT_PYTHONS", "Further Python interpreters for `tools/find_pythons`, separated by colons."},
     {"SHUNT_DEBIAN_MIRROR", "Where `tests/packages` gets Debian's packages."},
 };
 
