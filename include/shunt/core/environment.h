@@ -111,7 +111,7 @@ inline constexpr Row kTable[] = {
   {.variable = Variable::kStats, .name = "SHUNT_STATS", .is_flag = true, .path = Path::kFile, .fallback = "off",
    .reader = kLibrary,
    .description = "Counts the calls in thunks. `on` prints the table of hot pairs to stderr when the program ends; a "
-                  "file's name writes the report there as JSON, with `%p` replaced by the process id."},
+                  "file name writes the report there as JSON, with `%p` replaced by the process id."},
   {.variable = Variable::kTrace, .name = "SHUNT_TRACE", .is_flag = true, .words = "json", .fallback = "off",
    .reader = kLibrary,
    .description = "Prints every dispatch step to stderr: `on` as indented text, `json` as one JSON object per line."},
