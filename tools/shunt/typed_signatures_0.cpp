@@ -1,0 +1,4 @@
+// Part 0 of the loops of typed calls.
+#include "tools/shunt/typed_signatures.h"
+
+template void shunt::cli::addSignatures<0>(KnownSignatures&);
