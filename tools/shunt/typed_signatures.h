@@ -56,7 +56,7 @@ struct Known {
 /// One a signature.
 using KnownSignatures = std::map<CallLoop, Known>;
 
-inline constexpr int kSignatureParts = 6;
+inline constexpr int kSignatureParts = 10;
 
 /// Adds the signatures of every kSignatureParts-th operator, from the part-th on.
 template <int part>
@@ -77,5 +77,9 @@ extern template void addSignatures<2>(KnownSignatures&);
 extern template void addSignatures<3>(KnownSignatures&);
 extern template void addSignatures<4>(KnownSignatures&);
 extern template void addSignatures<5>(KnownSignatures&);
+extern template void addSignatures<6>(KnownSignatures&);
+extern template void addSignatures<7>(KnownSignatures&);
+extern template void addSignatures<8>(KnownSignatures&);
+extern template void addSignatures<9>(KnownSignatures&);
 
 }  // namespace shunt::cli

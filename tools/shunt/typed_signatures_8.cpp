@@ -1,0 +1,4 @@
+// Part 8 of the loops of typed calls.
+#include "tools/shunt/typed_signatures.h"
+
+template void shunt::cli::addSignatures<8>(KnownSignatures&);
