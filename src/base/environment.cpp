@@ -110,7 +110,7 @@ std::string expected(const Row& row) {
     parts.push_back(row.most == INT_MAX || row.most == INT64_MAX
                         ? "a whole number from " + std::to_string(row.least) + " on"
                         : "a whole number from " + std::to_string(row.least) + " to " + std::to_string(row.most));
-  if (row.path == Path::kFile) parts.push_back("a file's name");
+  if (row.path == Path::kFile) parts.push_back("a file name");
   if (row.path == Path::kAbsolute) parts.push_back("an absolute path");
   if (row.path == Path::kMade) parts.push_back("a directory");
   std::string text = parts.front();

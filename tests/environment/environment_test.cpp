@@ -125,7 +125,7 @@ TEST(Paths, AreWhatElseThereIs) {
 TEST(Expected, SaysWhatTheRowAllows) {
   EXPECT_EQ(expected(rowOf(Variable::kJit)), "on or off");
   EXPECT_EQ(expected(rowOf(Variable::kTrace)), "on, off or json");
-  EXPECT_EQ(expected(rowOf(Variable::kStats)), "on, off or a file's name");
+  EXPECT_EQ(expected(rowOf(Variable::kStats)), "on, off or a file name");
   EXPECT_EQ(expected(rowOf(Variable::kJitCache)), "on, off or an absolute path");
   EXPECT_EQ(expected(rowOf(Variable::kJitDump)), "a directory");
   EXPECT_EQ(expected(rowOf(Variable::kJitBudget)), "a whole number from 0 to 100");
