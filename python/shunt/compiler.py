@@ -441,8 +441,8 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="shunt", mode=
             name=None):
     """A function that does what `model` does, to the bit, and runs as a graph of its operators from the third call on.
 
-    Each combination of arguments that aren't tensors, dtypes, shapes, modes, and the closures, globals and attributes that
-    the function reads gets a separate graph. What can't be a graph runs as it is: explain() says why.
+    Each combination of arguments that aren't tensors, dtypes, shapes, modes, and the closures, globals and attributes
+    that the function reads gets a separate graph. What can't be a graph runs as it is: explain() says why.
     As a decorator, with or without options.
 
     Args:
