@@ -2,77 +2,78 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <string_view>
 
 namespace shunt::detail {
 namespace {
 
-/// What stands at a place in the file, which need not be aligned.
-template <class T>
-T read(const unsigned char* data, size_t at) {
-  T value;
-  std::memcpy(&value, data + at, sizeof(T));
-  return value;
-}
+/// A file that is read piece by piece. It isn't mapped: another process may truncate it meanwhile, and reading beyond
+/// the end of a mapped file ends the process.
+class File {
+ public:
+  explicit File(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    struct stat status{};
+    if (file_ >= 0 && fstat(file_, &status) == 0) size_ = static_cast<uint64_t>(status.st_size);
+  }
+  ~File() {
+    if (file_ >= 0) close(file_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
 
-bool isWithin(uint64_t at, uint64_t length, size_t size) { return at <= size && length <= size - at; }
+  /// `count` values that begin at a byte; none unless the file has all of them.
+  template <class T>
+  std::vector<T> read(uint64_t at, uint64_t count) const {
+    std::vector<T> values;
+    if (at > size_ || count > (size_ - at) / sizeof(T)) return values;
+    values.resize(count);
+    auto* const bytes = reinterpret_cast<char*>(values.data());
+    for (size_t done = 0; done < count * sizeof(T);) {
+      const ssize_t n = pread(file_, bytes + done, count * sizeof(T) - done, static_cast<off_t>(at + done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return {};
+      done += static_cast<size_t>(n);
+    }
+    return values;
+  }
+
+ private:
+  int file_;
+  uint64_t size_ = 0;
+};
+
+bool isOfThisMachine(const Elf64_Ehdr& header) {
+  return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+         header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_shentsize == sizeof(Elf64_Shdr);
+}
 
 }  // namespace
 
 ElfSymbols::ElfSymbols(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return;
-  struct stat status{};
-  if (fstat(file, &status) == 0 && status.st_size > 0) {
-    const auto size = static_cast<size_t>(status.st_size);
-    void* const mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-    if (mapped != MAP_FAILED) {
-      data_ = static_cast<const unsigned char*>(mapped);
-      size_ = size;
-    }
-  }
-  close(file);
-  if (data_ != nullptr) findTable();
-}
-
-ElfSymbols::~ElfSymbols() {
-  if (data_ != nullptr) munmap(const_cast<unsigned char*>(data_), size_);
-}
-
-void ElfSymbols::findTable() {
-  if (size_ < sizeof(Elf64_Ehdr)) return;
-  const auto header = read<Elf64_Ehdr>(data_, 0);
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-      header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_shentsize != sizeof(Elf64_Shdr) ||
-      !isWithin(header.e_shoff, uint64_t{header.e_shnum} * sizeof(Elf64_Shdr), size_))
-    return;
-  const auto section = [&](size_t i) { return read<Elf64_Shdr>(data_, header.e_shoff + i * sizeof(Elf64_Shdr)); };
-  for (size_t i = 0; i < header.e_shnum; ++i) {
-    const Elf64_Shdr table = section(i);
-    if (table.sh_type != SHT_SYMTAB || table.sh_link >= header.e_shnum) continue;
-    const Elf64_Shdr names = section(table.sh_link);
-    if (!isWithin(table.sh_offset, table.sh_size, size_) || !isWithin(names.sh_offset, names.sh_size, size_)) return;
-    symbols_ = table.sh_offset;
-    symbol_count_ = table.sh_size / sizeof(Elf64_Sym);
-    names_ = names.sh_offset;
-    names_size_ = names.sh_size;
+  const File file(path);
+  const auto header = file.read<Elf64_Ehdr>(0, 1);
+  if (header.empty() || !isOfThisMachine(header[0])) return;
+  const auto sections = file.read<Elf64_Shdr>(header[0].e_shoff, header[0].e_shnum);
+  for (const Elf64_Shdr& table : sections) {
+    if (table.sh_type != SHT_SYMTAB || table.sh_link >= sections.size()) continue;
+    const Elf64_Shdr& names = sections[table.sh_link];
+    symbols_ = file.read<Elf64_Sym>(table.sh_offset, table.sh_size / sizeof(Elf64_Sym));
+    names_ = file.read<char>(names.sh_offset, names.sh_size);
     return;
   }
 }
 
 std::string ElfSymbols::nameAt(uint64_t address) const {
-  for (size_t i = 0; i < symbol_count_; ++i) {
-    const auto symbol = read<Elf64_Sym>(data_, symbols_ + i * sizeof(Elf64_Sym));
+  for (const Elf64_Sym& symbol : symbols_) {
     if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || address < symbol.st_value ||
-        address - symbol.st_value >= symbol.st_size || symbol.st_name >= names_size_)
+        address - symbol.st_value >= symbol.st_size || symbol.st_name >= names_.size())
       continue;
-    const std::string_view rest(reinterpret_cast<const char*>(data_) + names_ + symbol.st_name,
-                                names_size_ - symbol.st_name);
+    const std::string_view rest(names_.data() + symbol.st_name, names_.size() - symbol.st_name);
     return std::string(rest.substr(0, rest.find('\0')));
   }
   return "";

@@ -1,31 +1,26 @@
-// ElfSymbols: names of the functions in an ELF file, also static ones, which the dynamic linker doesn't know.
+// ElfSymbols: names of the functions in an ELF file, including static ones, which the dynamic linker doesn't know.
 #pragma once
 
-#include <cstddef>
+#include <elf.h>
+
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace shunt::detail {
 
 /// Constant once made; any thread.
 class ElfSymbols {
  public:
-  /// Maps the file. One that can't be read, is stripped, or isn't of this machine's kind has no symbols.
+  /// Reads the file's symbol table. A file that can't be read, is stripped, or is for another machine has no symbols.
   explicit ElfSymbols(const std::string& path);
-  ~ElfSymbols();
-  ElfSymbols(const ElfSymbols&) = delete;
-  ElfSymbols& operator=(const ElfSymbols&) = delete;
 
-  /// The function at an address in the file, mangled; empty: none is known.
+  /// The mangled name of the function at an address in the file; empty if none is known.
   std::string nameAt(uint64_t address) const;
 
  private:
-  void findTable();
-
-  const unsigned char* data_ = nullptr;
-  size_t size_ = 0;
-  // Within the file; 0: none.
-  size_t symbols_ = 0, symbol_count_ = 0, names_ = 0, names_size_ = 0;
+  std::vector<Elf64_Sym> symbols_;
+  std::vector<char> names_;
 };
 
 }  // namespace shunt::detail
