@@ -8,6 +8,7 @@
 #include "src/tiering/switches.h"
 
 #include <shunt/core/environment.h>
+#include <shunt/core/file_size_signal.h>
 #include <shunt/core/log.h>
 #include <shunt/jit/jit.h>
 
@@ -57,7 +58,9 @@ bool replaceFile(const std::string& name, const std::string& text) {
 
 void reportAtExit() {
   if (!switches().stats_file.empty()) return report::write();
-  if (getpid() == reporter) std::fputs(statsTable().c_str(), stderr);
+  if (getpid() != reporter) return;
+  const shunt::detail::NoFileSizeSignal guard;  // stderr may be a file
+  std::fputs(statsTable().c_str(), stderr);
 }
 
 // Reads its own variable only: programs may still set the others before their first call.
@@ -74,6 +77,7 @@ bool report::wantedMeanwhile() { return reporter == getpid() && !switches().stat
 void report::write() noexcept try {
   static bool failed = false;
   if (getpid() != reporter || failed) return;
+  const shunt::detail::NoFileSizeSignal guard;  // a report that is too large is an error like a full disk
   if (replaceFile(fileName(), statsJson())) return;
   failed = true;
   shunt::detail::logWarning("SHUNT_STATS: can't write " + fileName());

@@ -43,7 +43,11 @@ std::vector<SystemInfo::Variable> variables() {
   std::vector<SystemInfo::Variable> out;
   for (const environment::Row& row : environment::kTable) {
     std::string ignored;  // whoever reads the variable for its meaning has warned
-    const environment::Value value = environment::read(row.variable, ignored);
+    environment::Value value = environment::read(row.variable, ignored);
+    if (row.variable == environment::Variable::kIsa && value.text != isa_name()) {  // a level that the CPU lacks
+      value.text = isa_name();
+      value.is_set = false;
+    }
     const char* given = environment::textOf(row.variable);
     out.push_back({row.name, value.text.empty() ? row.instead : value.text, given != nullptr ? given : "", value.is_set,
                    environment::expected(row), *row.fallback != 0 ? row.fallback : row.instead, row.reader,
