@@ -13,6 +13,7 @@
 #include "jit/emit/optimise.h"
 #include "jit/emit/planned_calls.h"
 #include "jit/emit/thunk_module.h"
+#include "jit/fork.h"
 #include "jit/host/debug_switches.h"
 #include "jit/host/fatal_errors.h"
 #include "jit/host/stopping.h"
@@ -53,7 +54,7 @@ class LlvmProvider final : public Provider {
  public:
   // Nobody has the provider yet. Made at the first link, the slabs would stay half made in a child of a fork that comes
   // upon it, and stats() asks for them there too.
-  LlvmProvider() { CodeSlabs::instance(); }
+  LlvmProvider() { holdLocksAcrossFork(); }
 
   CompileResult compile(const CompileRequest& request) noexcept override {
     CompileResult result;

@@ -6,8 +6,6 @@
 #include <cstring>
 #include <mutex>
 
-#include <pthread.h>
-
 // gdb looks for these two names and this layout. Protected: another JIT of the process may have its own.
 extern "C" {
 struct jit_code_entry {
@@ -35,10 +33,6 @@ namespace {
 constexpr uint32_t kRegister = 1, kUnregister = 2;
 
 std::mutex list_mutex;
-
-/// A child drops thunks too, and must not find the list taken by a thread that it doesn't have.
-[[maybe_unused]] const int held_across_fork =
-    pthread_atfork([] { list_mutex.lock(); }, [] { list_mutex.unlock(); }, [] { list_mutex.unlock(); });
 
 void tellGdb(jit_code_entry& entry, uint32_t action) {
   __jit_debug_descriptor.relevant_entry = &entry;
@@ -92,6 +86,9 @@ GdbObject::GdbObject(llvm::StringRef object, const SectionAddresses& sections) {
   tellGdb(link, kRegister);
   entry_ = std::move(entry);
 }
+
+void gdb::beforeFork() { list_mutex.lock(); }
+void gdb::afterFork() { list_mutex.unlock(); }
 
 GdbObject::GdbObject() = default;
 GdbObject::GdbObject(GdbObject&&) noexcept = default;

@@ -30,4 +30,10 @@ class GdbObject {
   std::unique_ptr<Entry> entry_;  // null: nothing registered
 };
 
+/// A child drops thunks too, and must not find the list's lock taken by a thread that it doesn't have; for jit/fork.h.
+namespace gdb {
+void beforeFork();
+void afterFork();
+}  // namespace gdb
+
 }  // namespace shunt::jit

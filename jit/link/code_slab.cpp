@@ -5,7 +5,6 @@
 #include <shunt/core/environment.h>
 #include <shunt/core/log.h>
 
-#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -170,11 +169,6 @@ CodeSlabs::~CodeSlabs() {
 CodeSlabs& CodeSlabs::instance() {
   static CodeSlabs& slabs = *new CodeSlabs(
       static_cast<size_t>(shunt::detail::environment::number<shunt::detail::environment::Variable::kJitMaxCode>()));
-  // The handlers ask for them, since they may run on a thread that never did: only so are they made before they are
-  // used.
-  static const int installed = pthread_atfork([] { instance().beforeFork(); }, [] { instance().afterForkInParent(); },
-                                              [] { instance().afterForkInChild(); });
-  (void)installed;
   return slabs;
 }
 

@@ -38,7 +38,8 @@ class CodeSlabs {
   CodeSlabs(const CodeSlabs&) = delete;
   CodeSlabs& operator=(const CodeSlabs&) = delete;
 
-  /// The process's own, limited by SHUNT_JIT_MAX_CODE; never destroyed, fork handlers installed.
+  /// The process's own, limited by SHUNT_JIT_MAX_CODE; never destroyed. holdLocksAcrossFork() installs their fork
+  /// handlers.
   static CodeSlabs& instance();
 
   /// Fails where the limit is reached or the system gives no executable memory. The block may be written until

@@ -11,8 +11,6 @@
 
 #include <optional>
 
-#include <pthread.h>
-
 namespace shunt::jit {
 
 namespace jl = llvm::jitlink;
@@ -159,18 +157,8 @@ void LinkSession::Orc::remove(orc::ResourceTracker* tracker) {
   tracker->Release();
 }
 
-LinkSession::LinkSession() {
-  // Their handlers have to be there first, so that a fork takes their locks after this one.
-  CodeSlabs::instance();
-  static_cast<void>(unwind::count());
-}
-
 LinkSession& LinkSession::instance() {
   static LinkSession& session = *new LinkSession;
-  // The handlers ask for it, since they may run on a thread that never did: only so is it made before they use it.
-  static const int installed = pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
-                                              [] { instance().mutex_.unlock(); });
-  static_cast<void>(installed);
   return session;
 }
 

@@ -10,7 +10,7 @@
 //   1. Every call of ORC is made under `mutex_`, and no call of the dynamic linker is: a thread that unloads a library
 //      holds the loader's lock when it frees thunks. So symbols are looked up before.
 //   2. fork() holds `mutex_`: no lock of ORC's is another thread's in the child. It is taken before the slabs' and the
-//      unwinder's, as a link does.
+//      unwinder's, as a link does (jit/fork.h).
 //   3. Where memory runs out in ORC, an exception or a jump (jit/host/fatal_errors.h) leaves it with its locks taken.
 //      That Orc is given up: it is never called nor destroyed again, the next link makes a new one, and code that was
 //      linked with the old one is freed without it.
@@ -74,8 +74,11 @@ class LinkSession {
   /// How many Orcs were given up; for tests.
   size_t givenUp();
 
+  void beforeFork() { mutex_.lock(); }
+  void afterFork() { mutex_.unlock(); }
+
  private:
-  LinkSession();
+  LinkSession() = default;
   void giveUpLocked();
 
   std::mutex mutex_;

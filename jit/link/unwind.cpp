@@ -2,8 +2,6 @@
 
 #include "jit/link/libgcc.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -126,10 +124,6 @@ struct Registry {
 
 Registry& registry() {
   static Registry& r = *new Registry;
-  // The handlers ask for it, since they may run on a thread that never did: only so is it made before they use it.
-  static const int installed = pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); },
-                                              [] { registry().mutex.unlock(); });
-  (void)installed;
   return r;
 }
 
@@ -156,6 +150,9 @@ void remove(uint64_t eh_frame) {
     EachSection::remove(eh_frame);
   --r.count;
 }
+
+void beforeFork() { registry().mutex.lock(); }
+void afterFork() { registry().mutex.unlock(); }
 
 size_t count() {
   Registry& r = registry();

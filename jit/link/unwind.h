@@ -22,6 +22,10 @@ void remove(uint64_t eh_frame);
 /// Live sections.
 size_t count();
 
+/// For jit/fork.h.
+void beforeFork();
+void afterFork();
+
 /// What suits this process's libgcc; kNone where compiled code can't be thrown through.
 Scheme scheme();
 /// For tests. False, and nothing is done, where this libgcc can't bear the scheme or sections are registered.

@@ -18,7 +18,7 @@ struct Held {
 
 struct Table {
   std::mutex mutex;
-  std::array<Held, 16> held{};  // by level
+  std::array<Held, 32> held{};  // by level; of one level, in the order in which they were named
   size_t count = 0;
 };
 

@@ -15,8 +15,7 @@
 //   the compiler's                   (src/tiering/compiler.h) before 1; fork() only tries the one of compiles, and
 //                                    remembers
 //   jit/'s own                       (link, debug, emit) after 1: the link session's, then the slabs' or the unwinder's.
-//                                    libshunt_jit.so's handlers take them before 1 at a fork, so nobody who holds 1
-//                                    frees compiled code
+//                                    fork() takes them right after 1 (jit/fork.h)
 //   nodes, hooks, accumulators       (autograd) of one object each; a thread holds at most one, and none of the above
 // clang-format on
 #pragma once

@@ -1,6 +1,7 @@
 #include "tests/jit/util.h"
 
 #include "jit/emit/optimise.h"
+#include "jit/fork.h"
 #include "jit/host/host_target.h"
 
 #include <llvm/AsmParser/Parser.h>
@@ -12,6 +13,10 @@
 #include <sstream>
 
 namespace shunt::jit::test {
+namespace {
+// As the provider does before anybody has it.
+[[maybe_unused]] const bool at_load = (holdLocksAcrossFork(), true);
+}  // namespace
 
 TextModule::TextModule(const std::string& text) : context(std::make_unique<llvm::LLVMContext>()) {
   llvm::SMDiagnostic diagnostic;
