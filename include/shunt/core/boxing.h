@@ -93,8 +93,7 @@ struct BoxTraits<Tensor> {
     static IValue box(const Ref& v) { return IValue(Vector(v.begin(), v.end())); } \
     static Ref unbox(IValue& v) { return Ref(v.get().data(), v.get().size()); }    \
   };
-// A bare int given for `int[2]` is a list here: boxed calls repeat it to the schema's size before they look up a
-// kernel.
+// A bare int given for `int[2]` is a list here: boxed calls repeat it to the schema's size first.
 SHUNT_BOX_LIST(IntArrayRef, std::vector<int64_t>, type(TypeKind::Int), toIntVector)
 SHUNT_BOX_LIST(ArrayRef<double>, std::vector<double>, type(TypeKind::Float), toDoubleVector)
 SHUNT_BOX_LIST(TensorList, std::vector<Tensor>, type(TypeKind::Tensor), toTensorVector)

@@ -106,7 +106,7 @@ class Dict {
   using iterator = DictIterator<K, V>;
 
   Dict() : object_(make_intrusive<Object>(detail::DictEntries())) {}
-  /// Shares the value's dictionary. Throws shunt::Error if the value is none.
+  /// Shares the value's dictionary. Throws shunt::Error if the value holds none.
   explicit Dict(const IValue& v)
       : object_(detail::IValueAccess::share<detail::DictEntries>(v, IValue::Tag::GenericDict, "Dict")) {}
   // No moves: each handle has a dictionary.

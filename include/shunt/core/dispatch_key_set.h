@@ -138,8 +138,7 @@ class DispatchKeyIterator {
   using reference = DispatchKey;
 
   /// Starts at the first member whose functionality has the number `first` or a higher one. Numbers count backends from
-  /// 0, then functionalities from the lowest priority. Throws shunt::Error for the number of a backend, or beyond the
-  /// end.
+  /// 0, then functionalities from the lowest priority. Throws shunt::Error for a backend's number, or beyond the end.
   constexpr explicit DispatchKeyIterator(const uint64_t* bits, int first = kNumBackends)
       : bits_(*bits), functionality_(kNumFunctionalities - 1 - (first - kNumBackends)) {
     SHUNT_CHECK(first >= kNumBackends && first <= kNumBackends + kNumFunctionalities + 1,

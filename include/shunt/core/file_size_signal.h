@@ -1,5 +1,5 @@
 // NoFileSizeSignal: while an object lives, making a file larger than RLIMIT_FSIZE fails with EFBIG on its thread.
-// Without one, the kernel sends SIGXFSZ, which ends the process. Each object changes the signal mask of the thread that
+// Without one, the system sends SIGXFSZ, which ends the process. Each object changes the signal mask of the thread that
 // makes it: the same thread must destroy it. Any thread.
 #pragma once
 

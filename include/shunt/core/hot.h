@@ -1,6 +1,5 @@
 // Hot entries: the compiled code that a call looks up before the dispatch table, and the records that calls leave for
-// the compiler. Hot entries belong to an immutable OpState (op_state.h), so a call uses those of the world it started
-// in.
+// the compiler. Hot entries belong to an immutable OpState (op_state.h): a call uses those of the world it started in.
 //
 // Note [Hot entries]
 // An entry maps a keyset (after the operator's mask) and a signature of arguments to code with the C++ signature of an
@@ -10,7 +9,8 @@
 // - Signature: TensorImpl::signature of each of the first four tensors in order, 16 bits each, 0 for an undefined one.
 // - Lookup: one probe by keyset, then one probe by signature in that keyset's array. Multipliers are chosen at
 //   publication so that at most kMaxHotEntries entries have no collisions.
-// - Miss: HotKeys::entry is the keyset's table entry. It saves the table lookup, which costs as much as both probes.
+// - Miss by signature: HotKeys::entry is the table's entry for the keyset. It saves a table lookup, which costs as much
+//   as both probes.
 // - An operator without thunks has no HotTable: its calls pay one load and one test.
 // A HotTable is immutable, and published with the OpState that owns it.
 #pragma once
@@ -35,7 +35,7 @@ namespace detail {
 
 inline constexpr int kMaxHotEntries = 16;
 
-/// The length of a probed array, twice the number of entries, and the place of a value in it.
+/// The length of a probed array, twice kMaxHotEntries, and the place of a value in it.
 inline constexpr int kHotPlaces = 2 * kMaxHotEntries;
 SHUNT_ALWAYS_INLINE constexpr size_t hotPlace(uint64_t value, uint64_t multiplier) {
   static_assert(kHotPlaces == 1 << 5);
@@ -126,15 +126,13 @@ struct LoopRecord {
 
   /// Addresses in the library, which show the compiler what to replace. A thunk's constant contains none of them.
   struct Places {
-    const char* family = nullptr;     // the loops' family, for people
-    const void* entry = nullptr;      // the interpreter's function that recorded the operands
-    const void* expecting = nullptr;  // the function that a thunk calls in place of `entry`
-    const void* miss = nullptr;       // called by `expecting` for other operands than the recorded ones
-    const void* placeholder =
-        nullptr;  // called by `expecting` for the recorded operands; the compiler puts `loop` here
+    const char* family = nullptr;       // the loops' family, for people
+    const void* entry = nullptr;        // the interpreter's function that recorded the operands
+    const void* expecting = nullptr;    // the function that a thunk calls in place of `entry`
+    const void* miss = nullptr;         // called by `expecting` for other operands than the recorded ones
+    const void* placeholder = nullptr;  // called by `expecting` for the recorded ones; the compiler puts `loop` here
     const void* ready_placeholder = nullptr;  // the same, for `ready`
-    // A generic loop to specialise, or null. Its elements are independent: an output's memory is an input's or
-    // disjoint.
+    // A generic loop to specialise, or null. Its elements are independent: an output is an input's memory, or disjoint.
     const void* loop = nullptr;
     const void* ready = nullptr;     // a loop that was compiled ahead of time, to call; or null
     const void* expected = nullptr;  // the constant that the compiler replaces by this record

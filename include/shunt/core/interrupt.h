@@ -1,14 +1,14 @@
-// Interrupt: a base class for exceptions that end more than the call that throws them, such as a pressed key or an
-// exit.
+// Interrupt: a base class for exceptions that end more than the call that throws them, such as Ctrl-C or an exit.
 //
 // Note [Foreign exceptions]
 // Kernels, modes, subclasses, hooks and functions of programs may throw anything, std::exception or not.
 // - Shunt passes an exception on, on every thread and through compiled code. The caller catches the object that was
 //   thrown, unwrapped.
-// - Exception to this: Shunt runs some code only to find out whether another way of running it works. It records a
-//   function for compile(), runs its graph, compares the two, or tries an operator on stand-ins without elements. An
-//   exception there is an answer: Shunt then runs what the program wrote, and the caller gets the exceptions of that.
-// - An exception that also derives from Interrupt is never taken for an answer. It is passed on there too.
+// - Trials are different: Shunt runs some code only to find out whether the program can be run in another way. It
+//   records a function for compile(), runs its graph, compares the two, or tries an operator on stand-ins without
+//   elements. An
+//   exception in a trial means "no": Shunt then runs what the program wrote, and the caller gets what that throws.
+// - An exception that also derives from Interrupt is passed on from trials too.
 #pragma once
 
 #include <shunt/core/macros.h>

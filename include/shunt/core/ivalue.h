@@ -2,8 +2,7 @@
 // returns of a boxed call.
 //
 // A value type, not synchronised.
-// - Copies share lists, dictionaries, tuples, strings and tensors by reference count: a write through one is seen in
-// all.
+// - Copies share lists, dictionaries, tuples, strings and tensors by reference count: all see a write through one.
 // - A moved-from value is None.
 // - Enumerations (dtype, layout, memory format) are ints.
 // - A Scalar is stored as the number that it holds.
@@ -211,7 +210,7 @@ class SHUNT_API IValue {
   /// Further handles on the shared object.
   shunt::Generator toGenerator() const;
   shunt::Storage toStorage() const;
-  /// References below point into the shared object and are valid while it lives.
+  /// The string, and below the lists: references into the shared object, valid while it lives.
   const std::string& toStringRef() const { return list<std::string>(Tag::String, "str"); }
   std::vector<int64_t>& toIntVector() const { return list<std::vector<int64_t>>(Tag::IntList, "int[]"); }
   /// A copy.
@@ -261,8 +260,7 @@ class SHUNT_API IValue {
   friend SHUNT_API bool operator==(const IValue& a, const IValue& b);
   /// A bool. For two defined tensors: a tensor of bools, from aten::eq.
   IValue equals(const IValue& other) const;
-  /// Whether both are the same object. Unshared values: whether they are equal. None is the same as an undefined
-  /// tensor.
+  /// Whether both are one object; for unshared values: whether they are equal. None is the same as an undefined tensor.
   bool is(const IValue& other) const;
   /// Whether both share one object, or are tensors with the same storage.
   bool isAliasOf(const IValue& other) const;
