@@ -111,8 +111,7 @@ class SHUNT_API Dispatcher {
   void bindOperator(Operator& op);
 
   /// Delays the effect of this thread's registrations until the batch is destroyed. Loading a library of many kernels
-  /// then derives each table once. A process has at most one active batch; a further one has no
-  /// effect.
+  /// then derives each table once. A process has at most one active batch; another has no effect.
   class SHUNT_API Batch {
    public:
     Batch();

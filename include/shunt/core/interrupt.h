@@ -6,8 +6,8 @@
 //   thrown, unwrapped.
 // - Trials are different: Shunt runs some code only to find out whether the program can be run in another way. It
 //   records a function for compile(), runs its graph, compares the two, or tries an operator on stand-ins without
-//   elements. An
-//   exception in a trial means "no": Shunt then runs what the program wrote, and the caller gets what that throws.
+//   elements. An exception in a trial means "no": Shunt then runs what the program wrote, and the caller gets what that
+//   throws.
 // - An exception that also derives from Interrupt is passed on from trials too.
 #pragma once
 
