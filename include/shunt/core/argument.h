@@ -1,6 +1,6 @@
-// One argument or return of a schema: type, name, alias annotation, default value.
+// One argument or return of a schema: its type, name, alias annotation and default value.
 //
-// Plain values; the parser (parseSchema) and registrations that infer a schema build them, everybody else reads.
+// Value types. parseSchema and registrations that infer a schema build them; all other code only reads them.
 #pragma once
 
 #include <shunt/core/types.h>
@@ -15,18 +15,18 @@
 
 namespace shunt {
 
-/// `(a)`, `(a!)`, `(a -> *)`, `(a|b)`: which memory an argument may share, and whether the operator writes to it.
-/// Both sets are sorted and without duplicates; a set that holds the wildcard "*" holds nothing else.
+/// An alias annotation: which memory an argument may share, and whether the operator writes to it. `(a)`, `(a!)`,
+/// `(a -> *)`, `(a|b)`. Both sets are sorted and without duplicates. A set with the wildcard "*" has no other member.
 struct SHUNT_API AliasInfo {
   std::vector<std::string> before_sets;
-  /// After the operator ran; equal to before_sets unless the annotation has an arrow.
+  /// After the operator has run. Equal to before_sets unless the annotation has an arrow.
   std::vector<std::string> after_sets;
   bool is_write = false;
 
-  /// Normalises the sets.
+  /// Sorts the sets, removes duplicates, and reduces a set with "*" to "*".
   AliasInfo(std::vector<std::string> before, std::vector<std::string> after, bool is_write);
 
-  /// Whether the set before (after) the operator ran is the wildcard "*".
+  /// Whether the set before (after) the operator runs is the wildcard "*".
   bool isWildcardBefore() const { return before_sets.size() == 1 && before_sets.front() == "*"; }
   bool isWildcardAfter() const { return after_sets.size() == 1 && after_sets.front() == "*"; }
   bool operator==(const AliasInfo&) const = default;
@@ -34,18 +34,20 @@ struct SHUNT_API AliasInfo {
 
 SHUNT_API std::ostream& operator<<(std::ostream& out, const AliasInfo& alias);
 
-/// A name that stands for an int in a default: `Mean`, `contiguous_format`, `long`, `strided`.
-/// Compares by name and value: the spelling is part of the schema.
+/// A name for an int in a default value: `Mean`, `contiguous_format`, `long`, `strided`.
+/// Equal if name and value are equal: the spelling is part of the schema.
 struct EnumConstant {
   std::string name;
   int64_t value = 0;
   bool operator==(const EnumConstant&) const = default;
 };
 
-/// A default value as the schema gives it, already of the argument's type: `float p=2` holds a double, `int[2] s=1` the
-/// list [1, 1], `Device d="cpu"` and `Dimname d="N"` a string. NaN equals NaN, and 0.0 differs from -0.0.
+/// A default value, already converted to the argument's type. NaN equals NaN, and 0.0 differs from -0.0.
+/// - `float p=2` holds a double.
+/// - `int[2] s=1` holds the list [1, 1].
+/// - `Device d="cpu"` and `Dimname d="N"` hold a string.
 struct SHUNT_API DefaultValue {
-  /// The types of values that are no plain C++ types.
+  /// Names for two alternatives of `value`.
   using None = std::monostate;
   using List = std::vector<DefaultValue>;
   std::variant<None, bool, int64_t, double, std::string, EnumConstant, List> value;
@@ -58,19 +60,19 @@ struct SHUNT_API DefaultValue {
   explicit DefaultValue(EnumConstant v) : value(std::move(v)) {}
   explicit DefaultValue(List v) : value(std::move(v)) {}
 
-  /// Which kind of value it is.
+  /// Whether the value is of this kind.
   bool isNone() const { return std::holds_alternative<None>(value); }
   bool isBool() const { return std::holds_alternative<bool>(value); }
-  /// An int or the name of one.
+  /// Whether the value is an int or an EnumConstant.
   bool isInt() const { return std::holds_alternative<int64_t>(value) || std::holds_alternative<EnumConstant>(value); }
   bool isDouble() const { return std::holds_alternative<double>(value); }
   bool isString() const { return std::holds_alternative<std::string>(value); }
   bool isList() const { return std::holds_alternative<List>(value); }
 
-  // Each throws shunt::Error when the value is something else.
+  // Each throws shunt::Error if the value has another kind.
   bool toBool() const;
   int64_t toInt() const;
-  double toDouble() const;  // an int converts
+  double toDouble() const;  // also from an int
   const std::string& toStringRef() const;
   const List& toList() const;
   std::vector<int64_t> toIntVector() const;
@@ -80,32 +82,32 @@ struct SHUNT_API DefaultValue {
   bool operator==(const DefaultValue& other) const;
 };
 
-/// The schema's spelling: None, True, 1, 1e-05, "text", [1, 2], Mean. Doubles take the shortest text that reads back to
-/// the same bits and always show that they are doubles (1.0); PyTorch's own printer gives 17 digits and `1.`.
+/// Prints the schema's spelling: None, True, 1, 1e-05, "text", [1, 2], Mean. A double has the shortest text that reads
+/// back to the same bits, and never looks like an int (1.0). PyTorch prints 17 digits, and `1.`.
 SHUNT_API std::ostream& operator<<(std::ostream& out, const DefaultValue& value);
 
-/// An argument or a return of a schema.
+/// An argument or return of a schema.
 struct SHUNT_API Argument {
-  /// Empty for an unnamed return.
+  /// Empty for unnamed returns.
   std::string name;
   Type type;
-  /// Of the value, or of a list's elements: `Tensor(a!) self`, `Tensor(a!)[] self`.
+  /// The annotation of the value or of a list's elements: `Tensor(a!) self`, `Tensor(a!)[] self`.
   std::optional<AliasInfo> alias;
-  /// Of the list itself: `Tensor[](a!) self`.
+  /// The annotation of the list itself: `Tensor[](a!) self`.
   std::optional<AliasInfo> container_alias;
   std::optional<DefaultValue> default_value;
   bool kwarg_only = false;
 
-  /// Whether it has an alias annotation, and whether the operator writes it.
+  /// Whether there is an alias annotation, and whether the operator writes to the value or the list.
   bool hasAlias() const { return alias.has_value() || container_alias.has_value(); }
   bool is_write() const { return (alias && alias->is_write) || (container_alias && container_alias->is_write); }
-  /// An out= argument: written and keyword-only.
+  /// Whether this is an out= argument: keyword-only and written.
   bool is_out() const { return kwarg_only && is_write(); }
 
   bool operator==(const Argument&) const = default;
 };
 
-/// `Tensor(a!)? self`, `int[2] stride=1`, or the type alone. The `*` before keyword-only arguments is the schema's.
+/// Prints `Tensor(a!)? self`, `int[2] stride=1`, or the type alone. The schema prints the `*` before keyword-only ones.
 SHUNT_API std::ostream& operator<<(std::ostream& out, const Argument& argument);
 
 }  // namespace shunt

@@ -1,5 +1,5 @@
-// ArrayRef<T>: a non-owning view of consecutive elements, built implicitly from vectors, arrays, initializer lists and
-// one element. It owns nothing: what it points at must outlive it. A value type; any thread.
+// ArrayRef<T>: a view of consecutive elements, built implicitly from vectors, arrays, initializer lists and single
+// elements. It owns nothing: the elements must outlive it. A value type; any thread.
 #pragma once
 
 #include <shunt/core/error.h>
@@ -36,7 +36,7 @@ class ArrayRef {
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Winit-list-lifetime"
 #endif
-  // The list lives as long as the full expression of the call: meant for arguments only.
+  // For arguments only: the elements live until the end of the full expression that contains the call.
   constexpr ArrayRef(std::initializer_list<T> l) : data_(l.size() ? l.begin() : nullptr), size_(l.size()) {}
 #pragma GCC diagnostic pop
 
@@ -46,15 +46,17 @@ class ArrayRef {
   constexpr size_t size() const { return size_; }
   constexpr bool empty() const { return size_ == 0; }
   constexpr const T& operator[](size_t i) const { return data_[i]; }
+  /// Throws IndexError if `i` is out of range; operator[] doesn't check.
   const T& at(size_t i) const {
     SHUNT_CHECK_INDEX(i < size_, "ArrayRef: index ", i, " is out of range for a list of length ", size_);
     return data_[i];
   }
   constexpr const T& front() const { return data_[0]; }
   constexpr const T& back() const { return data_[size_ - 1]; }
-  /// The n elements that begin at `from`.
+  /// A view of n elements, or of all, from index `from`. Doesn't check the range.
   constexpr ArrayRef slice(size_t from, size_t n) const { return ArrayRef(data_ + from, n); }
   constexpr ArrayRef slice(size_t from) const { return ArrayRef(data_ + from, size_ - from); }
+  /// Same length and equal elements.
   constexpr bool equals(ArrayRef o) const {
     if (size_ != o.size_) return false;
     for (size_t i = 0; i < size_; ++i)
@@ -76,7 +78,7 @@ class ArrayRef {
   size_t size_ = 0;
 };
 
-/// Sizes, strides, dimensions.
+/// Sizes and strides in elements, or dimensions.
 using IntArrayRef = ArrayRef<int64_t>;
 using OptionalIntArrayRef = std::optional<IntArrayRef>;
 

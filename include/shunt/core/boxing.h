@@ -1,8 +1,8 @@
-// Boxing: conversions between C++ argument types and IValues, derived by templates from a C++ signature.
+// Boxing: conversions between C++ arguments and IValues, derived by templates from a kernel's C++ signature.
 //
-// BoxTraits<T> is the one list of argument and return types that kernels may have; it gives the schema type, how a
-// value is put in an IValue, and how an argument is taken from one. Lists and strings are passed as views into the
-// stack's IValues, which outlive the call.
+// BoxTraits<T> defines the argument and return types that kernels may have. For each it gives the schema type, the
+// conversion to an IValue (box), and the conversion from one (unbox). Unboxed lists and strings are views into the
+// stack's IValues, which outlive the call. No state; any thread.
 #pragma once
 
 #include <shunt/core/call_stack.h>
@@ -18,19 +18,22 @@ namespace shunt {
 
 class OperatorHandle;
 
-/// What a kernel may carry beside its code. Kept alive by registrations and by the calls that use it.
+/// Base class of a kernel's state. Registrations and the calls that use the kernel keep it alive.
 class SHUNT_API OperatorKernel : public intrusive_ptr_target {};
 
 namespace boxing {
 
+/// A list of types, for templates that are specialised by a kernel's arguments.
 template <class... Ts>
 struct Types {};
 
+/// A schema type of this kind, neither optional nor a list.
 inline Type type(TypeKind kind) {
   Type t;
   t.kind = kind;
   return t;
 }
+/// `T[]`, and below `T?`, for a schema type T.
 inline Type listOf(Type element) { return Type::listOf(std::move(element)); }
 inline Type optionalOf(Type t) {
   t.optional = true;
@@ -38,6 +41,7 @@ inline Type optionalOf(Type t) {
 }
 
 // ---- one entry per type -----------------------------------------------------------------------------------------
+/// The conversions of T. This primary template is for types that kernels may not have.
 template <class T>
 struct BoxTraits {
   static_assert(sizeof(T) == 0,
@@ -45,7 +49,7 @@ struct BoxTraits {
                 "double, bool, std::string_view, IntArrayRef, TensorList, std::optional of these, ...");
 };
 
-// A value type that IValue holds by value. `From` is a lambda type would hide the name; so one macro line per type.
+/// Defines BoxTraits for a type with an IValue constructor. `expr` converts the IValue `v` back.
 #define SHUNT_BOX_VALUE(T, kind, expr)                        \
   template <>                                                 \
   struct BoxTraits<T> {                                       \
@@ -53,6 +57,7 @@ struct BoxTraits {
     static IValue box(const T& v) { return IValue(v); }       \
     static T unbox(IValue& v) { return expr; }                \
   };
+// Enumerations are ints in an IValue. A string_view points into it.
 SHUNT_BOX_VALUE(int64_t, Int, v.toInt())
 SHUNT_BOX_VALUE(double, Float, v.toDouble())
 SHUNT_BOX_VALUE(bool, Bool, v.toBool())
@@ -70,7 +75,7 @@ template <>
 struct BoxTraits<Tensor> {
   static Type schemaType() { return type(TypeKind::Tensor); }
   static IValue box(Tensor v) { return IValue(std::move(v)); }
-  // A None in a Tensor's place is the undefined tensor.
+  // None becomes the undefined tensor, in the stack's value too.
   static Tensor& unbox(IValue& v) {
     if (v.isNone()) [[unlikely]]
       makeUndefined(v);
@@ -88,7 +93,7 @@ struct BoxTraits<Tensor> {
     static IValue box(const Ref& v) { return IValue(Vector(v.begin(), v.end())); } \
     static Ref unbox(IValue& v) { return Ref(v.get().data(), v.get().size()); }    \
   };
-// A bare int stands for a one-element list: `int[2]` takes one int and the schema's size repeats it (see callBoxed).
+// A bare int given for `int[2]` is a list here: boxed calls repeat it to the schema's size first.
 SHUNT_BOX_LIST(IntArrayRef, std::vector<int64_t>, type(TypeKind::Int), toIntVector)
 SHUNT_BOX_LIST(ArrayRef<double>, std::vector<double>, type(TypeKind::Float), toDoubleVector)
 SHUNT_BOX_LIST(TensorList, std::vector<Tensor>, type(TypeKind::Tensor), toTensorVector)
@@ -123,7 +128,7 @@ struct BoxTraits<std::array<bool, N>> {
   }
 };
 
-// Lists of Scalars travel as generic lists and need storage of their own while the kernel runs.
+/// Storage for a list of Scalars while the kernel runs: IValues hold it as a generic list.
 struct ScalarListHolder {
   std::vector<Scalar> values;
   operator ArrayRef<Scalar>() const { return values; }
@@ -151,12 +156,12 @@ struct BoxTraits<std::optional<T>> {
   }
 };
 
-/// Whether IValue keeps a list of T as that vector; other lists hold IValues.
+/// Whether IValue stores a list of T as std::vector<T>. Other lists are vectors of IValues, or of char for bool.
 template <class T>
 inline constexpr bool kHasVectorTag = std::is_same_v<T, int64_t> || std::is_same_v<T, double> ||
                                       std::is_same_v<T, Tensor> || std::is_same_v<T, std::optional<Tensor>>;
 
-// Owned lists: returns only.
+// Lists that own their elements. Kernels return them; as arguments they are copies.
 template <class T>
 struct BoxTraits<std::vector<T>> {
   static Type schemaType() { return BoxTraits<ArrayRef<T>>::schemaType(); }
@@ -178,10 +183,12 @@ struct BoxTraits<std::vector<T>> {
   }
 };
 
+/// T without reference and const, as BoxTraits is specialised.
 template <class T>
 using Bare = std::remove_cvref_t<T>;
 
 // ---- signatures -------------------------------------------------------------------------------------------------
+/// The parts of a function type, function pointer or functor: Return, Args, and Signature without the keyset.
 template <class F>
 struct FunctionTraits : FunctionTraits<decltype(&F::operator())> {};
 template <class R, class... A>
@@ -191,7 +198,7 @@ struct FunctionTraits<R(A...)> {
   using Signature = R(A...);
   static constexpr bool takes_keyset = false;
 };
-// A kernel may take the keyset first; it is not an argument of the operator.
+// A kernel may take the keyset as its first parameter. It is no argument of the operator.
 template <class R, class... A>
 struct FunctionTraits<R(DispatchKeySet, A...)> {
   using Return = R;
@@ -208,28 +215,30 @@ struct FunctionTraits<R (C::*)(A...) const> : FunctionTraits<R(A...)> {};
 
 }  // namespace boxing
 
-/// A kernel's C++ signature as a run-time value: identity, and the schema types it stands for.
+/// A kernel's C++ signature as a run-time value: its identity, and the schema types that it corresponds to.
 struct SHUNT_API CppSignature {
   const std::type_info* id;
   std::vector<Type> arguments;
   std::vector<Type> returns;
-  std::vector<bool> mutable_arguments;  // Tensor&
+  std::vector<bool> mutable_arguments;  // true for Tensor&
 
+  /// The one object for a function type without the keyset. It lives as long as the process.
   template <class Signature>
   static const CppSignature& of();
-  /// Of a function type, or of a kernel class.
+  /// The signature of a function type, function pointer or functor; a leading DispatchKeySet is left out.
   template <class F>
   static CppSignature make() {
     return of<typename boxing::FunctionTraits<F>::Signature>();
   }
+  /// The demangled function type, for messages.
   std::string name() const { return str(); }
-  /// Demangled, for messages.
   std::string str() const;
   bool operator==(const CppSignature& o) const { return *id == *o.id; }
 };
 
 namespace boxing {
 
+/// The schema types of a C++ return type: none for void, one for each element of a tuple.
 template <class R>
 struct ReturnTypes {
   static std::vector<Type> get() { return {BoxTraits<Bare<R>>::schemaType()}; }
@@ -243,6 +252,7 @@ struct ReturnTypes<std::tuple<R...>> {
   static std::vector<Type> get() { return {BoxTraits<Bare<R>>::schemaType()...}; }
 };
 
+/// Builds what CppSignature::of returns.
 template <class S>
 struct SignatureBuilder;
 template <class R, class... A>
@@ -256,7 +266,7 @@ struct SignatureBuilder<R(A...)> {
 };
 
 // ---- returns ----------------------------------------------------------------------------------------------------
-/// kRoom: how many more values the stack has room for at least.
+/// Push a return. The stack has room for at least kRoom more values.
 template <size_t kRoom, class R>
 void pushValue(Stack& stack, R&& r) {
   if constexpr (kRoom > 0)
@@ -268,19 +278,21 @@ template <size_t kRoom, class R>
 void pushReturn(Stack& stack, R&& r) {
   pushValue<kRoom>(stack, std::forward<R>(r));
 }
-// Each is a return; a tuple within is one.
+// Each element is a return. A tuple inside the tuple is a single one.
 template <size_t kRoom, class... R>
 void pushReturn(Stack& stack, std::tuple<R...>&& r) {
   [[maybe_unused]] constexpr size_t kEach = kRoom >= sizeof...(R);
   std::apply([&](auto&&... e) { (pushValue<kEach>(stack, std::forward<decltype(e)>(e)), ...); }, std::move(r));
 }
 
+/// Whether a kernel that returns R has several returns.
 template <class R>
 inline constexpr bool kIsTuple = false;
 template <class... R>
 inline constexpr bool kIsTuple<std::tuple<R...>> = true;
 
 // ---- boxed form of an unboxed kernel ----------------------------------------------------------------------------
+/// Calls unboxed code with arguments from a stack, and leaves its returns there.
 template <class R, class Args>
 struct BoxedFromUnboxed;
 template <class R, class... A>
@@ -293,7 +305,7 @@ struct BoxedFromUnboxed<R, Types<A...>> {
   template <class Call, size_t... I>
   static void runIndexed(Stack* stack, Call&& call, std::index_sequence<I...>) {
     constexpr size_t n = sizeof...(A);
-    // The arguments stay on the stack while the kernel runs: its views and Tensor& point at them.
+    // The arguments stay on the stack while the kernel runs: its views and Tensor& point to them.
     if constexpr (std::is_void_v<R>) {
       call(BoxTraits<Bare<A>>::unbox(peek(*stack, I, n))...);
       drop(*stack, n);
@@ -332,6 +344,7 @@ struct BoxedFromUnboxed<R, Types<A...>> {
 };
 
 // ---- unboxed forms ----------------------------------------------------------------------------------------------
+/// The unboxed form of a function known at compile time.
 template <auto Fn, class R, class Args>
 struct StaticKernel;
 template <auto Fn, class R, class... A>
@@ -346,6 +359,7 @@ struct StaticKernel<Fn, R, Types<A...>> {
   }
 };
 
+/// The unboxed form of a functor or function pointer, which the kernel owns.
 template <class F, class R, class Args>
 struct FunctorKernel;
 template <class F, class R, class... A>
@@ -366,7 +380,7 @@ struct FunctorKernel<F, R, Types<A...>> : OperatorKernel {
   F f_;
 };
 
-/// A kernel class that derives from OperatorKernel: the object itself is what registrations keep alive.
+/// Both forms of a program's class that derives from OperatorKernel. Registrations keep the object itself alive.
 template <class F, class R, class Args>
 struct UserFunctor;
 template <class F, class R, class... A>
@@ -388,7 +402,7 @@ struct UserFunctor<F, R, Types<A...>> {
   }
 };
 
-/// `f(op, ks, stack)`, or `f(op, stack)`.
+/// Calls `f(op, ks, stack)`, or `f(op, stack)` if f takes no keyset.
 template <class F>
 void callBoxedFunction(F& f, const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
   if constexpr (std::is_invocable_v<F&, const OperatorHandle&, DispatchKeySet, Stack*>)
@@ -397,26 +411,29 @@ void callBoxedFunction(F& f, const OperatorHandle& op, DispatchKeySet ks, Stack*
     f(op, stack);
 }
 
+/// A boxed functor or function pointer, which the kernel owns.
 template <class F>
 struct BoxedFunctor : OperatorKernel {
   explicit BoxedFunctor(F f) : f_(std::move(f)) {}
+  /// A BoxedKernelFn. `self` must be a BoxedFunctor<F>.
   static void call(OperatorKernel* self, const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
     callBoxedFunction(static_cast<BoxedFunctor*>(self)->f_, op, ks, stack);
   }
   F f_;
 };
 
-/// Of a function known at compile time.
+/// The BoxedKernelFn of a boxed function known at compile time.
 template <auto Fn>
 void callStaticBoxed(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
   callBoxedFunction(*Fn, op, ks, stack);
 }
 
 // ---- unboxed call of a boxed kernel -----------------------------------------------------------------------------
+/// Errors of boxed kernels: a return that is none of the arguments, and too few returns.
 [[noreturn]] SHUNT_API void throwForeignReference(const OperatorHandle& op);
 [[noreturn]] SHUNT_API SHUNT_COLD void throwReturnCount(const OperatorHandle& op, size_t expected, size_t got);
 
-/// A Tensor is moved out of its value.
+/// The return in `v`. A Tensor is moved out of it.
 template <class T>
 T takeReturn(IValue& v) {
   using Traits = BoxTraits<Bare<T>>;
@@ -426,6 +443,7 @@ T takeReturn(IValue& v) {
     return T(Traits::unbox(v));
 }
 
+/// The number of values that a kernel with return type R leaves on the stack.
 template <class R>
 inline constexpr size_t kReturnCount = 1;
 template <>
@@ -433,16 +451,19 @@ inline constexpr size_t kReturnCount<void> = 0;
 template <class... R>
 inline constexpr size_t kReturnCount<std::tuple<R...>> = sizeof...(R);
 
-// Tensor& returns are the caller's own references: the first mutable argument of an in-place form, the last k of an out
-// form.
+/// Converts the returns on the stack to R. A returned reference is the argument of the caller that holds the same
+/// tensor: the first mutable one of an in-place form, the last ones of an out= form.
 template <class R, class... A>
 struct UnboxReturn {
+  /// The last kReturnCount<R> values of the stack must be the returns.
   static R take(const OperatorHandle&, Stack& stack, std::tuple<A...>&) {
     if constexpr (!std::is_void_v<R>) return takeReturn<R>(stack.back());
   }
 };
+/// The arguments of type Tensor&.
 template <class... A>
 struct MutableArguments {
+  /// Their number, and their addresses in order: out[0] to out[count - 1].
   static constexpr size_t count = (size_t{std::is_same_v<A, Tensor&>} + ... + 0);
   template <size_t I = 0>
   static void collect(std::tuple<A...>& args, std::array<Tensor*, count + 1>& out, size_t n = 0) {
@@ -452,6 +473,7 @@ struct MutableArguments {
     }
   }
 };
+/// The last Tensor& argument that is the tensor `result`. Throws shunt::Error if there is none.
 template <class... A>
 Tensor& referenceOf(const OperatorHandle& op, const IValue& result, std::tuple<A...>& args) {
   std::array<Tensor*, MutableArguments<A...>::count + 1> refs{};
@@ -460,6 +482,7 @@ Tensor& referenceOf(const OperatorHandle& op, const IValue& result, std::tuple<A
     if (refs[i]->is_same(result.toTensor())) return *refs[i];
   throwForeignReference(op);
 }
+/// The first Tensor argument that is the tensor `result`. Throws shunt::Error if there is none.
 template <class... A>
 const Tensor& constReferenceOf(const OperatorHandle& op, const IValue& result, const std::tuple<A...>& args) {
   const Tensor* found = nullptr;
@@ -507,13 +530,14 @@ struct UnboxReturn<std::tuple<R...>, A...> {
   }
 };
 
-/// Its value is gone before the next argument's is made.
+/// Pushes an argument. Its temporary IValue is destroyed before that of the next argument is made.
 template <class A>
 SHUNT_ALWAYS_INLINE void pushArgument(Stack& stack, const Bare<A>& a) {
   IValue v = BoxTraits<Bare<A>>::box(a);
   pushWithRoom(stack, std::move(v));
 }
 
+/// Calls a boxed kernel with C++ arguments. Throws shunt::Error if it leaves fewer than kReturnCount<R> values.
 template <class R, class... A>
 SHUNT_NOINLINE R callBoxedAsUnboxed(void (*boxed)(OperatorKernel*, const OperatorHandle&, DispatchKeySet, Stack*),
                                     OperatorKernel* functor, const OperatorHandle& op, DispatchKeySet ks, A... a) {

@@ -1,4 +1,4 @@
-// Dispatch keys and dtypes by their names, for names that a person typed. Any thread.
+// Finds dispatch keys and dtypes by a name that a person typed. Any thread.
 #pragma once
 
 #include <shunt/core/dispatch_key.h>
@@ -10,13 +10,14 @@
 
 namespace shunt {
 
-/// "AutogradCPU", or a spelling that parseDispatchKey takes. Throws an Error with the names that are near.
+/// The key named "AutogradCPU", or another spelling that parseDispatchKey takes. Throws shunt::Error with similar
+/// names.
 SHUNT_API DispatchKey dispatchKeyNamed(std::string_view name);
-/// "float32". Throws an Error with the names that are near; also for dtypes without tensors.
+/// The dtype named "float32". Throws shunt::Error with similar names, also for dtypes that tensors can't have.
 SHUNT_API ScalarType dtypeNamed(std::string_view name);
 
 namespace detail {
-/// The names that dispatchKeyNamed takes, without other spellings.
+/// The names that dispatchKeyNamed takes, without alternative spellings.
 SHUNT_API std::vector<std::string> dispatchKeyNames();
 /// The names that dtypeNamed takes.
 SHUNT_API std::vector<std::string> dtypeNames();

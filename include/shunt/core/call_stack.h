@@ -1,8 +1,9 @@
 // CallStack: the stack of a boxed call that unboxed code makes.
 //
-// Its memory is one of the calling thread's spare stacks: malloc and free were 9 % of the instructions of a call under
-// a mode that does nothing. They are a list, since a call inside the call takes another one. Freed at thread exit,
-// where a call may come later still: hence plain pointers. Each thread touches only its own.
+// It takes its memory from the calling thread's list of spare stacks. malloc and free were 9 % of the instructions of a
+// call under a mode that does nothing. A call inside the call takes the next stack of the list.
+// - Each thread uses its list only. It is made of plain pointers, since calls may follow its release at thread exit.
+// - Not for signal handlers.
 #pragma once
 
 #include <shunt/core/ivalue.h>
@@ -10,15 +11,16 @@
 
 namespace shunt::boxing {
 
+/// An empty stack with memory, in its thread's list.
 struct SpareStack {
-  Stack stack;  // empty
-  SpareStack* next = nullptr;
+  Stack stack;                 // empty while in the list
+  SpareStack* next = nullptr;  // owned by the thread; null at the end
 };
 
-/// The calling thread's, at its exit.
+/// Frees the calling thread's list. Called at thread exit.
 void freeSpareStacks() noexcept;
 
-/// push_back where the vector is known to have room.
+/// push_back for a stack that has room for one more value: undefined behaviour otherwise.
 SHUNT_ALWAYS_INLINE void pushWithRoom(Stack& stack, IValue&& v) {
   if (stack.size() == stack.capacity()) __builtin_unreachable();
   stack.push_back(std::move(v));
@@ -26,7 +28,7 @@ SHUNT_ALWAYS_INLINE void pushWithRoom(Stack& stack, IValue&& v) {
 
 class CallStack {
  public:
-  /// With room for so many values; empty.
+  /// An empty stack with room for this many values.
   SHUNT_ALWAYS_INLINE explicit CallStack(size_t room) : mine_(spares()) {
     if (mine_ == nullptr || mine_->stack.capacity() < room) [[unlikely]]
       mine_ = makeSpare(room);
@@ -44,10 +46,10 @@ class CallStack {
   Stack& operator*() const { return mine_->stack; }
 
  private:
-  static constexpr size_t kMostKept = 64;  // values; the dictionary's operators take fewer than ten
+  static constexpr size_t kMostKept = 64;  // values; larger stacks are freed. Built-in operators take fewer than ten.
 
   static SpareStack*& spares() { return detail::tls_state.spare_stacks; }
-  /// The first spare stack, which has room for so many values then.
+  /// The list's first stack, made or enlarged to have room for this many values.
   SHUNT_API SHUNT_COLD static SpareStack* makeSpare(size_t room);
   SHUNT_API SHUNT_COLD static void freeSpare() noexcept;
 

@@ -1,4 +1,4 @@
-// The arguments of a boxed call from those that a person names: the others get the schema's defaults. Any thread.
+// Completes the arguments of a boxed call: positional values, then named ones, then the schema's defaults. Any thread.
 #pragma once
 
 #include <shunt/core/ivalue.h>
@@ -9,9 +9,10 @@
 
 namespace shunt {
 
-/// The whole stack, in the schema's order, with values of the types that kernels take: an int that stands for a float
-/// becomes one. Throws an Error that begins with `who` where an argument is missing, unknown or given twice, and one
-/// that names the argument where a value doesn't fit.
+/// The complete stack in the schema's order. Values have the types that kernels take: an int given for a float becomes
+/// a double. An optional argument without a default becomes None. Throws shunt::Error
+/// - that begins with `who` if there are too many arguments, or one is missing, unknown or given twice
+/// - that names the argument if its value doesn't fit
 SHUNT_API Stack completeArguments(const OperatorHandle& op, Stack given, const std::map<std::string, IValue>& named,
                                   const char* who);
 

@@ -1,6 +1,6 @@
-// Kernels of operators that nobody defined: m.impl("sclae", ...) registers one for a misspelt name, and no call finds
-// it. Kernels may be registered before their operator is defined, so this is no error. With SHUNT_LOG=debug a log line
-// at the end of the program names them. Any thread.
+// Lists kernels of operators that are not defined: m.impl("sclae", ...) registers one for a misspelt name, and no call
+// finds it. This is no error, since a kernel may be registered before its operator is defined. With SHUNT_LOG=debug one
+// log line at the program's end names the operators that were never defined. Any thread.
 #pragma once
 
 #include <shunt/core/dispatch_key.h>
@@ -11,17 +11,17 @@
 
 namespace shunt {
 
-/// A kernel of an operator that nobody defined, and where it was registered: "my_ops.cpp:12".
+/// A kernel of an undefined operator.
 struct DanglingImpl {
   OperatorName op;
   DispatchKey key;
-  std::string place;
+  std::string place;  // of the registration: "my_ops.cpp:12"
 };
 
-/// One entry a kernel, by operator and key, newest first: of the operators that Dispatcher::findDanglingImpls returns.
+/// One entry per kernel of the operators in Dispatcher::findDanglingImpls, by operator and key, the newest first.
 SHUNT_API std::vector<DanglingImpl> danglingImpls();
-/// The same as text, one line a kernel, with the operators whose names are near: "my::sclae  CPU at my_ops.cpp:12; did
-/// you mean 'my::scale'?" Empty without any.
+/// danglingImpls() as text, one line per kernel, with similar operator names:
+/// "my::sclae  CPU at my_ops.cpp:12; did you mean 'my::scale'?"
 SHUNT_API std::string dumpDanglingImpls();
 
 }  // namespace shunt

@@ -1,8 +1,10 @@
-// Dict<K, V>: a typed handle on the dictionary that an IValue holds. Copies share it, as copies of the IValue do.
+// Dict<K, V>: a typed handle on the dictionary that an IValue holds. Copies share the dictionary, as copies of the
+// IValue do. Not synchronised.
 //
-// Keys are strings, ints, doubles, bools, or tensors, which are compared by identity; entries stand in the order of
-// their insertion. Keys and values are read and written by value. Not synchronised. Here, too, are the types made of
-// others that kernels may have: Dict, unordered_map and tuples within arguments and returns.
+// - Keys are strings, ints, doubles, bools, or tensors, which are compared by identity.
+// - Entries keep the order of their insertion.
+// - Keys and values are read and written by value.
+// This file also lets kernels take and return Dict, unordered_map and, as parts of other types, tuples.
 #pragma once
 
 #include <shunt/core/list.h>
@@ -15,6 +17,7 @@ namespace shunt {
 namespace detail {
 
 using DictKey = std::variant<int64_t, double, bool, std::string, const TensorImpl*>;
+/// Throws shunt::Error for a value of another type.
 inline DictKey dictKeyOf(const IValue& v) {
   if (v.isString()) return v.toStringRef();
   if (v.isInt()) return v.toInt();
@@ -26,7 +29,7 @@ inline DictKey dictKeyOf(const IValue& v) {
 
 struct DictEntries {
   std::vector<std::pair<IValue, IValue>> entries;
-  std::unordered_map<DictKey, size_t> index;  // key to its place in `entries`
+  std::unordered_map<DictKey, size_t> index;  // from a key to its index in `entries`
 };
 
 template <class T>
@@ -46,12 +49,12 @@ T fromIValue(const IValue& v) {
 
 }  // namespace detail
 
-/// An entry in its dictionary, by its place: valid until an entry is removed.
+/// A reference to an entry by its index. Valid until an entry is removed, and only while the dictionary lives.
 template <class K, class V>
 class DictEntryRef {
  public:
   DictEntryRef(detail::DictEntries* dict, size_t place) : dict_(dict), place_(place) {}
-  /// The key, and the value, which may be replaced.
+  /// Copies of the key and the value; setValue replaces the value in the dictionary.
   K key() const { return detail::fromIValue<K>(dict_->entries[place_].first); }
   V value() const { return detail::fromIValue<V>(dict_->entries[place_].second); }
   void setValue(V value) const { dict_->entries[place_].second = detail::toIValue<V>(std::move(value)); }
@@ -103,9 +106,10 @@ class Dict {
   using iterator = DictIterator<K, V>;
 
   Dict() : object_(make_intrusive<Object>(detail::DictEntries())) {}
+  /// Shares the value's dictionary. Throws shunt::Error if the value holds none.
   explicit Dict(const IValue& v)
       : object_(detail::IValueAccess::share<detail::DictEntries>(v, IValue::Tag::GenericDict, "Dict")) {}
-  // No moves: a handle always has a dictionary.
+  // No moves: each handle has a dictionary.
   Dict(const Dict&) = default;
   Dict& operator=(const Dict&) = default;
   operator IValue() const { return detail::IValueAccess::make(IValue::Tag::GenericDict, object_); }
@@ -116,19 +120,19 @@ class Dict {
   iterator end() const { return iterator(&entries(), size()); }
   iterator find(const K& key) const { return iterator(&entries(), placeOf(key)); }
   bool contains(const K& key) const { return placeOf(key) != size(); }
-  /// Throws std::out_of_range where there is no such key.
+  /// Throws std::out_of_range if there is no such key.
   V at(const K& key) const {
     const size_t place = placeOf(key);
     if (place == size()) [[unlikely]]
       detail::throwOutOfRange(detail::str("Dict::at: there is no key ", detail::toIValue<K>(key)));
     return detail::fromIValue<V>(entries().entries[place].second);
   }
-  /// Does nothing where the key is there; second: whether it was not.
+  /// Does nothing if the key exists. `second` says whether it is new.
   std::pair<iterator, bool> insert(K key, V value) const { return put(std::move(key), std::move(value), false); }
   std::pair<iterator, bool> insert_or_assign(K key, V value) const {
     return put(std::move(key), std::move(value), true);
   }
-  /// Returns how many entries were removed.
+  /// Removes the entry in time linear in the size. Returns the number of removed entries.
   size_t erase(const K& key) const {
     const iterator found = find(key);
     if (found == end()) return 0;
@@ -147,21 +151,21 @@ class Dict {
     entries().entries.reserve(n);
     entries().index.reserve(n);
   }
-  /// A dictionary of its own with the same entries.
+  /// A handle on a new dictionary with the same entries.
   Dict copy() const {
     Dict out;
     out.entries() = entries();
     return out;
   }
-  /// A copy of all entries, in their order.
+  /// A copy of all entries in order.
   std::vector<std::pair<K, V>> items() const {
     std::vector<std::pair<K, V>> out;
     for (const auto& entry : *this) out.emplace_back(entry.key(), entry.value());
     return out;
   }
-  /// Whether both are handles on one dictionary.
+  /// Whether both handles share one dictionary.
   bool is(const Dict& other) const { return object_ == other.object_; }
-  /// The same entries, in any order.
+  /// Equal entries in any order. Values are compared by ==.
   friend bool operator==(const Dict& a, const Dict& b)
     requires std::equality_comparable<V>
   {
@@ -175,7 +179,7 @@ class Dict {
 
  private:
   detail::DictEntries& entries() const { return object_->value; }
-  // size() where there is no such key.
+  // size() if there is no such key.
   size_t placeOf(const K& key) const {
     const detail::DictEntries& d = entries();
     const auto found = d.index.find(detail::dictKeyOf(detail::toIValue<K>(key)));
@@ -196,7 +200,7 @@ class Dict {
 
 inline Dict<IValue, IValue> IValue::toGenericDict() const { return Dict<IValue, IValue>(*this); }
 
-/// A handle of another type on the same dictionary; each access checks the types it reads.
+/// A handle with other types on the same dictionary. Each access throws shunt::Error if the types don't fit.
 template <class K, class V>
 Dict<K, V> toTypedDict(const Dict<IValue, IValue>& dict) {
   return Dict<K, V>(IValue(dict));
@@ -210,7 +214,7 @@ struct BoxTraits<Dict<K, V>> {
   static IValue box(const Dict<K, V>& v) { return v; }
   static Dict<K, V> unbox(IValue& v) { return Dict<K, V>(v); }
 };
-// As an argument or a part of another type; as what a kernel returns a tuple is several returns.
+// A tuple as an argument or a part of another type. A kernel that returns a tuple has several returns instead.
 template <class... T>
 struct BoxTraits<std::tuple<T...>> {
   static Type schemaType() { return Type::tuple({BoxTraits<T>::schemaType()...}); }
@@ -228,7 +232,7 @@ struct BoxTraits<std::tuple<T...>> {
   }
 
  private:
-  // A number of any width may be put in; kernels take int64_t and double.
+  // Elements may be numbers of any width; kernels take int64_t and double.
   template <class E>
   static IValue boxPart(const E& e) {
     if constexpr (std::is_arithmetic_v<E> && !std::is_same_v<E, bool>)

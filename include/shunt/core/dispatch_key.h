@@ -1,13 +1,14 @@
-// Dispatch keys: the one table of their order, and the enum made from it.
+// Dispatch keys: the one table of their order, and the enums made from it. Constants only; any thread.
 //
-// Two kinds of bits make a keyset (dispatch_key_set.h): *backends* say what holds the data, *functionalities* say what
-// happens to a call. A DispatchKey names a functionality (BackendSelect), one functionality on one backend
-// (AutogradCPU), or an alias that stands for several keys in a registration (CompositeImplicitAutograd).
-// Functionalities that have a key for each backend are keys, too (Dense), as parts of keysets only: no kernel is
-// registered for one. Constants only; any thread.
+// A keyset (dispatch_key_set.h) has two kinds of bits: *backends* say where the data is, *functionalities* say what
+// happens to a call. A DispatchKey names one of the following:
+// - a functionality without variants (BackendSelect)
+// - a functionality on one backend (AutogradCPU)
+// - a functionality that has a key for each backend (Dense). It occurs only in keysets: no kernel is registered for it.
+// - an alias that stands for several keys in a registration (CompositeImplicitAutograd)
 //
-// Order: SHUNT_FORALL_FUNCTIONALITIES lists from the highest priority to the lowest. The seven keys of the published
-// order stand as Python > Functionalize > ADInplaceOrView > Autograd > Autocast > BackendSelect > backends.
+// SHUNT_FORALL_FUNCTIONALITIES defines the order, from the highest priority to the lowest. The seven published keys
+// have the order Python > Functionalize > ADInplaceOrView > Autograd > Autocast > BackendSelect > backends.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -22,15 +23,15 @@
 
 namespace shunt {
 
-// Backends, lowest first: X(name).
+// X(name) for each backend, the lowest bit first.
 // clang-format off
 #define SHUNT_FORALL_BACKENDS(X) \
   X(CPU) X(CUDA) X(HIP) X(XLA) X(MPS) X(IPU) X(XPU) X(HPU) X(VE) X(Lazy) X(Meta) \
   X(PrivateUse1) X(PrivateUse2) X(PrivateUse3)
 // clang-format on
 
-// Functionalities, highest priority first: S(name) is one key; P(name, prefix) has one key per backend, named
-// prefix##backend.
+// Functionalities, the highest priority first: S(name) for those with one key; P(name, prefix) for those with one key
+// per backend, named prefix##backend.
 #define SHUNT_FORALL_FUNCTIONALITIES(S, P)   \
   S(Python)                                  \
   S(PythonTLSSnapshot)                       \
@@ -70,17 +71,17 @@ namespace shunt {
   P(QuantizedFunctionality, Quantized)       \
   P(Dense, )
 
-// Alias keys: accepted by registrations only.
+// X(name) for each alias key. Only registrations accept them.
 #define SHUNT_FORALL_ALIASES(X) X(Autograd) X(Autocast) X(CompositeImplicitAutograd) X(CompositeExplicitAutograd)
 
-/// The bit of a backend inside a keyset, counted from the lowest. InvalidBit is that of keys without a backend.
+/// The bit of a backend in a keyset, counted from the lowest. Keys without a backend have InvalidBit.
 enum class BackendComponent : uint8_t {
 #define SHUNT_BACKEND(name) name,
   SHUNT_FORALL_BACKENDS(SHUNT_BACKEND)
 #undef SHUNT_BACKEND
       InvalidBit,
   EndOfBackendKeys = InvalidBit,
-// Other spellings.
+// PyTorch's spellings.
 #define SHUNT_BACKEND(name) name##Bit = name,
   SHUNT_FORALL_BACKENDS(SHUNT_BACKEND)
 #undef SHUNT_BACKEND
@@ -89,13 +90,13 @@ enum class BackendComponent : uint8_t {
 #define SHUNT_COUNT(name) +1
 #define SHUNT_COUNT2(name, prefix) +1
 #define SHUNT_NOTHING(...)
-/// How many backends there are, how many functionalities, and how many of these have a key for each backend.
+/// The number of backends, of functionalities, and of functionalities with a key for each backend.
 inline constexpr int kNumBackends = 0 SHUNT_FORALL_BACKENDS(SHUNT_COUNT);
 inline constexpr int kNumFunctionalities = 0 SHUNT_FORALL_FUNCTIONALITIES(SHUNT_COUNT, SHUNT_COUNT2);
 inline constexpr int kNumPerBackend = 0 SHUNT_FORALL_FUNCTIONALITIES(SHUNT_NOTHING, SHUNT_COUNT2);
 static_assert(kNumBackends + kNumFunctionalities <= 64, "a keyset is one 64-bit word");
 
-/// Functionalities, highest priority first. Values count *down* from the top bit of a keyset; see functionalityBit.
+/// Functionalities, the highest priority first. Functionality f is bit 63 - f of a keyset.
 enum class Functionality : uint8_t {
 #define SHUNT_F1(name) name,
 #define SHUNT_F2(name, prefix) name,
@@ -118,8 +119,8 @@ enum class Functionality : uint8_t {
   B(Dense, ) B(Quantized, Quantized) B(Sparse, Sparse) B(NestedTensor, NestedTensor) B(AutogradFunctionality, Autograd)
 // clang-format on
 
-/// Every run-time key, every functionality that is none, every alias, and `Undefined` (no tensor arguments). Start...
-/// and End... mark groups of neighbours for loops over keys.
+/// All run-time keys, functionalities with a key per backend, aliases, and `Undefined` (a call without tensors).
+/// StartOf... and EndOf... delimit neighbours, for loops over keys.
 // clang-format off
 enum class DispatchKey : uint16_t {
   Undefined = 0,
@@ -149,19 +150,19 @@ enum class DispatchKey : uint16_t {
   DefaultBackend = CompositeExplicitAutograd,
   CPUTensorId = CPU,
   CUDATensorId = CUDA,
-  // Keys that Shunt leaves to programs: upstream's test programs put wrappers of their own there.
+  // Keys that Shunt doesn't use. PyTorch's tests register wrappers for them.
   TESTING_ONLY_GenericWrapper = Named,
   TESTING_ONLY_GenericMode = VmapMode,
 };
 // clang-format on
 
-/// What a key is made of: a keyset has `bits` of it. `backend` is meaningful only where `per_backend`.
+/// The parts of a key.
 struct KeyParts {
   Functionality functionality{};
-  BackendComponent backend{};
+  BackendComponent backend{};  // meaningful only if per_backend
   bool per_backend = false;
-  int16_t slot = -1;  // in an operator's table; none for aliases, marks and functionalities that have one per backend
-  uint64_t bits = 0;
+  int16_t slot = -1;  // in operators' tables; -1 for aliases, StartOf... and functionalities with one slot per backend
+  uint64_t bits = 0;  // in a keyset
 };
 
 namespace detail {
@@ -169,8 +170,8 @@ namespace detail {
 struct FunctionalityInfo {
   uint16_t first_slot;  // the slot of the key itself, or of its CPU variant
   bool per_backend;
-  DispatchKey key;    // the functionality's own
-  DispatchKey first;  // the key of its first slot
+  DispatchKey key;    // without a backend
+  DispatchKey first;  // the key of first_slot
 };
 
 /// Slots are numbered from the highest priority down; slot 0 is Undefined.
@@ -193,7 +194,7 @@ inline constexpr auto kFunctionalityInfo = makeFunctionalityInfo();
 
 }  // namespace detail
 
-/// The number of slots in an operator's table, and of keys.
+/// The number of slots in an operator's table, and the number of DispatchKey's values.
 inline constexpr int kNumSlots = 1 + kNumFunctionalities - kNumPerBackend + kNumPerBackend * kNumBackends;
 inline constexpr size_t kNumKeys = static_cast<size_t>(DispatchKey::EndOfKeys);
 
@@ -212,7 +213,7 @@ consteval std::array<KeyParts, kNumKeys> makeKeyParts() {
     const auto f = static_cast<Functionality>(i);
     const auto first = static_cast<size_t>(info.first);
     out[static_cast<size_t>(info.key)] = {f, {}, false, -1, bitOf(f)};
-    if (info.per_backend) out[first - 1] = out[static_cast<size_t>(info.key)];  // the mark before the first
+    if (info.per_backend) out[first - 1] = out[static_cast<size_t>(info.key)];  // StartOf...
     for (int b = 0; b < (info.per_backend ? kNumBackends : 1); ++b) {
       const auto backend = static_cast<BackendComponent>(b);
       out[first + static_cast<size_t>(b)] = {f, backend, info.per_backend, static_cast<int16_t>(info.first_slot + b),
@@ -233,35 +234,38 @@ inline constexpr auto kKeyOfSlot = makeKeyOfSlot();
 
 }  // namespace detail
 
-/// Whether it stands for several keys, as CompositeImplicitAutograd does; kernels are registered for it, calls have
-/// none.
+/// Whether the key stands for several keys in a registration. Calls never have such a key.
 constexpr bool isAliasKey(DispatchKey k) { return k >= DispatchKey::StartOfAliasKeys && k < DispatchKey::EndOfKeys; }
+/// `k` must be below EndOfKeys.
 constexpr const KeyParts& partsOf(DispatchKey k) { return detail::kKeyParts[static_cast<size_t>(k)]; }
-/// Whether kernels can be registered for it alone: it has a slot in each operator's table.
+/// Whether the key has a slot in each operator's table, so that kernels can be registered for it alone.
 constexpr bool isRuntimeKey(DispatchKey k) { return k < DispatchKey::EndOfKeys && partsOf(k).slot >= 0; }
+/// The key's slot, or -1.
 constexpr int slotOf(DispatchKey k) { return partsOf(k).slot; }
 constexpr DispatchKey keyOfSlot(std::integral auto slot) { return detail::kKeyOfSlot[static_cast<size_t>(slot)]; }
+/// Whether the functionality has a key for each backend.
 constexpr bool isPerBackend(Functionality f) { return detail::kFunctionalityInfo[static_cast<size_t>(f)].per_backend; }
 
-/// The key of a functionality on a backend (the functionality's own key where it has no variants).
+/// The key of the functionality on the backend. A functionality with one key ignores the backend.
 constexpr DispatchKey toRuntimeKey(Functionality f, BackendComponent b) {
   const auto& info = detail::kFunctionalityInfo[static_cast<size_t>(f)];
   return static_cast<DispatchKey>(static_cast<int>(info.first) + (info.per_backend ? static_cast<int>(b) : 0));
 }
-/// A key without its backend: AutogradFunctionality of AutogradCPU.
+/// The key without its backend: AutogradFunctionality for AutogradCPU. Undefined for keys without bits.
 constexpr DispatchKey toFunctionalityKey(DispatchKey k) {
   return partsOf(k).bits == 0 ? DispatchKey::Undefined
                               : detail::kFunctionalityInfo[static_cast<size_t>(partsOf(k).functionality)].key;
 }
-/// The same from the functionality's key.
+/// toRuntimeKey for a functionality given as a key (PyTorch's name).
 constexpr DispatchKey toRuntimePerBackendFunctionalityKey(DispatchKey functionality, BackendComponent b) {
   return toRuntimeKey(partsOf(functionality).functionality, b);
 }
 
+/// The enumerator's name.
 SHUNT_API const char* toString(DispatchKey key);
 SHUNT_API const char* toString(BackendComponent backend);
 SHUNT_API const char* toString(Functionality functionality);
-/// The key of that name (also the aliases' other spellings), or nothing.
+/// The key with that name or another spelling of it; nothing if there is none.
 SHUNT_API std::optional<DispatchKey> parseDispatchKey(std::string_view name);
 inline std::ostream& operator<<(std::ostream& out, DispatchKey key) { return out << toString(key); }
 

@@ -1,7 +1,7 @@
-// DispatchKeySet: a 64-bit set of backend bits and functionality bits. A value type; any thread.
+// DispatchKeySet: a set of backends and functionalities in one 64-bit word. A value type; any thread.
 //
-// Layout: bit b (0 <= b < kNumBackends) is backend b; functionality f (0 = highest priority) is bit 63 - f, so the
-// highest set bit of a non-empty set is the functionality that handles the call.
+// Layout: bit b (0 <= b < kNumBackends) is backend b; bit 63 - f is functionality f, where 0 has the highest priority.
+// So the highest set bit is the functionality that handles the call.
 #pragma once
 
 #include <shunt/core/dispatch_key.h>
@@ -22,7 +22,7 @@ class DispatchKeySet {
   constexpr DispatchKeySet() = default;
   constexpr explicit DispatchKeySet(DispatchKey k) : repr_(bitsOf(k)) {}
   constexpr explicit DispatchKeySet(BackendComponent b) : repr_(detail::bitOf(b)) {}
-  /// Tags of the constructors that make large sets.
+  /// Tags for the constructors of full() and fullAfter(k), as PyTorch spells them.
   enum Full { FULL };
   enum FullAfter { FULL_AFTER };
   constexpr DispatchKeySet(Full) : DispatchKeySet(full()) {}
@@ -33,21 +33,22 @@ class DispatchKeySet {
   constexpr DispatchKeySet(std::initializer_list<BackendComponent> backends) {
     for (BackendComponent b : backends) repr_ |= detail::bitOf(b);
   }
-  /// The set of these bits, of one functionality or backend, and of everything.
+  /// The set with these bits.
   static constexpr DispatchKeySet fromRaw(uint64_t repr) { return DispatchKeySet(repr, 0); }
   static constexpr DispatchKeySet of(Functionality f) { return fromRaw(detail::bitOf(f)); }
   static constexpr DispatchKeySet of(BackendComponent b) { return fromRaw(detail::bitOf(b)); }
+  /// All functionalities with all backends.
   static constexpr DispatchKeySet full() { return fromRaw(kBackendMask | kFunctionalityMask); }
-  /// Every functionality strictly below `k`'s, with all backends: the mask a wrapper applies to redispatch.
+  /// All functionalities strictly below `k`'s, with all backends. Wrappers mask their keyset with it to redispatch.
   static constexpr DispatchKeySet fullAfter(DispatchKey k) {
     return fromRaw((detail::bitOf(partsOf(k).functionality) - 1) & (kBackendMask | kFunctionalityMask));
   }
 
-  /// Its bits.
+  /// The word; see the layout above.
   constexpr uint64_t raw() const { return repr_; }
   constexpr uint64_t raw_repr() const { return repr_; }
   constexpr bool empty() const { return repr_ == 0; }
-  /// Whether every bit of the key is set (functionality and, for a per-backend key, the backend).
+  /// Whether all bits of the key are set: its functionality's and, if it has one, its backend's. False for aliases.
   constexpr bool has(DispatchKey k) const { return bitsOf(k) != 0 && (repr_ & bitsOf(k)) == bitsOf(k); }
   constexpr bool has(Functionality f) const { return (repr_ & detail::bitOf(f)) != 0; }
   constexpr bool has(BackendComponent b) const { return (repr_ & detail::bitOf(b)) != 0; }
@@ -58,7 +59,7 @@ class DispatchKeySet {
 
   constexpr DispatchKeySet operator|(DispatchKeySet o) const { return fromRaw(repr_ | o.repr_); }
   constexpr DispatchKeySet operator&(DispatchKeySet o) const { return fromRaw(repr_ & o.repr_); }
-  /// Set difference on functionalities; backend bits stay, since they say where the data is.
+  /// Removes functionalities only. Backends stay, since they say where the data is.
   constexpr DispatchKeySet operator-(DispatchKeySet o) const { return fromRaw(repr_ & (~o.repr_ | kBackendMask)); }
   constexpr DispatchKeySet operator^(DispatchKeySet o) const { return fromRaw(repr_ ^ o.repr_); }
   constexpr DispatchKeySet& operator|=(DispatchKeySet o) {
@@ -67,33 +68,34 @@ class DispatchKeySet {
   }
   constexpr bool operator==(const DispatchKeySet&) const = default;
 
-  /// The set with the key as well.
+  /// The union with the key's bits.
   constexpr DispatchKeySet add(DispatchKey k) const { return fromRaw(repr_ | bitsOf(k)); }
-  /// Removes the functionality bit of the key (and no backend bit).
+  /// Removes the key's functionality, for all backends; keeps the backend bits.
   constexpr DispatchKeySet remove(DispatchKey k) const { return *this - DispatchKeySet(k); }
   constexpr DispatchKeySet removeBackend(BackendComponent b) const { return fromRaw(repr_ & ~detail::bitOf(b)); }
 
-  /// Its backend bits alone, its functionality bits alone.
+  /// The backend bits only, or the functionality bits only.
   constexpr DispatchKeySet backends() const { return fromRaw(repr_ & kBackendMask); }
   constexpr DispatchKeySet functionalities() const { return fromRaw(repr_ & kFunctionalityMask); }
 
-  /// The table slot of the highest key; 0 (Undefined) when no functionality is set.
+  /// The table slot of highestPriorityKey().
   constexpr int highestSlot() const {
     const uint64_t f = repr_ & kFunctionalityMask;
     if (f == 0) return 0;
     const auto& info = detail::kFunctionalityInfo[static_cast<size_t>(std::countl_zero(f))];
     return info.first_slot + (info.per_backend ? highestBackendIndex() : 0);
   }
-  /// The key that a call with this set goes to first.
+  /// The key whose kernel a call with this set runs first; Undefined if no functionality is set.
   constexpr DispatchKey highestPriorityKey() const { return keyOfSlot(highestSlot()); }
-  /// The highest backend bit; CPU when none is set.
+  /// The highest backend; CPU if none is set.
   constexpr BackendComponent highestBackend() const { return static_cast<BackendComponent>(highestBackendIndex()); }
 
-  /// Members as run-time keys, lowest first.
+  /// The members as run-time keys, the lowest priority first.
   constexpr iterator begin() const;
   constexpr iterator end() const;
 
-  /// Members as run-time keys, highest first; per-backend functionalities once per set backend.
+  /// The members as run-time keys, the highest priority first. A functionality with a key for each backend has one
+  /// member for each set backend.
   std::vector<DispatchKey> keys() const {
     std::vector<DispatchKey> out;
     for (int f = 0; f < kNumFunctionalities; ++f) {
@@ -110,7 +112,7 @@ class DispatchKeySet {
     return out;
   }
 
-  /// The bits of backends, and those of functionalities.
+  /// The bits that backends have, and those that functionalities have.
   static constexpr uint64_t kBackendMask = (uint64_t{1} << kNumBackends) - 1;
   static constexpr uint64_t kFunctionalityMask = ~uint64_t{0} << (64 - kNumFunctionalities);
 
@@ -125,8 +127,8 @@ class DispatchKeySet {
   uint64_t repr_ = 0;
 };
 
-/// A place among a set's members, lowest first; a per-backend functionality has one for each set backend. Past the last
-/// it shows EndOfFunctionalityKeys.
+/// An iterator over the members of a set, the lowest priority first. It copies the set, and past the last member gives
+/// EndOfFunctionalityKeys.
 class DispatchKeyIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -135,8 +137,8 @@ class DispatchKeyIterator {
   using pointer = const DispatchKey*;
   using reference = DispatchKey;
 
-  /// The first member whose functionality is the one of that bit, counted from the lowest backend's, or higher.
-  /// Throws where there can't be such a bit.
+  /// Starts at the first member whose functionality has the number `first` or a higher one. Numbers count backends from
+  /// 0, then functionalities from the lowest priority. Throws shunt::Error for a backend's number, or beyond the end.
   constexpr explicit DispatchKeyIterator(const uint64_t* bits, int first = kNumBackends)
       : bits_(*bits), functionality_(kNumFunctionalities - 1 - (first - kNumBackends)) {
     SHUNT_CHECK(first >= kNumBackends && first <= kNumBackends + kNumFunctionalities + 1,
@@ -160,7 +162,7 @@ class DispatchKeyIterator {
   constexpr bool operator==(const DispatchKeyIterator&) const = default;
 
  private:
-  /// Moves on to the next member unless this is one.
+  /// Advances to the next member unless this place is one.
   constexpr void settle() {
     for (; functionality_ >= 0; --functionality_, backend_ = 0) {
       const auto f = static_cast<Functionality>(functionality_);
@@ -183,7 +185,7 @@ constexpr DispatchKeySet::iterator DispatchKeySet::end() const {
   return iterator(&repr_, kNumBackends + kNumFunctionalities);
 }
 
-// Groups that several places speak of.
+/// Groups of functionalities that several files use.
 inline constexpr DispatchKeySet kAutogradKeys = DispatchKeySet::of(Functionality::AutogradFunctionality) |
                                                 DispatchKeySet::of(Functionality::AutogradOther) |
                                                 DispatchKeySet::of(Functionality::AutogradNestedTensor);
@@ -193,40 +195,41 @@ inline constexpr DispatchKeySet kAutocastKeys{DispatchKey::AutocastCPU,         
                                               DispatchKey::AutocastXPU,         DispatchKey::AutocastHPU,
                                               DispatchKey::AutocastPrivateUse1, DispatchKey::AutocastPrivateUse2,
                                               DispatchKey::AutocastPrivateUse3};
-/// Of tensors in the CPU's memory with nothing before their data.
+/// The keys of plain tensors in the CPU's memory: no wrappers, subclasses or transforms.
 inline constexpr DispatchKeySet kPlainCpuKeys{DispatchKey::CPU, DispatchKey::AutogradCPU, DispatchKey::AutocastCPU,
                                               DispatchKey::ADInplaceOrView};
-/// Functionalities whose keys hold data: the lowest four, and the backends that have one key only.
+/// The functionalities of backends: Dense, Quantized, Sparse and NestedTensor, and the backends with a single key.
 inline constexpr DispatchKeySet kBackendFunctionalities =
     DispatchKeySet::fullAfter(DispatchKey::CustomRNGKeyId).functionalities();
 
-/// `ks` with the keys of a tensor of its backend that takes part in autograd: Autograd's and ADInplaceOrView.
+/// `ks` with ADInplaceOrView and the Autograd key of its backend: the keyset of a tensor that takes part in autograd.
 constexpr DispatchKeySet withAutogradKeys(DispatchKeySet ks) {
   const bool has_own_key = !ks.backends().empty();
   return ks | DispatchKeySet::of(Functionality::ADInplaceOrView) |
          DispatchKeySet::of(has_own_key ? Functionality::AutogradFunctionality : Functionality::AutogradOther);
 }
 
-/// "CPU, AutogradCPU", highest first; "(none)" for the empty set.
+/// "AutogradCPU, CPU": the highest priority first. "(none)" if no functionality is set.
 SHUNT_API std::string toString(DispatchKeySet keyset);
 inline std::ostream& operator<<(std::ostream& out, DispatchKeySet ks) { return out << toString(ks); }
 
-/// The key that holds the data, whatever wraps it.
+/// The key of the backend that computes with the data. Keys of wrappers are ignored.
 constexpr DispatchKey highestPriorityBackendTypeId(DispatchKeySet ks) {
   return (ks & (kBackendFunctionalities | DispatchKeySet::fromRaw(DispatchKeySet::kBackendMask))).highestPriorityKey();
 }
-/// The backend's key, as PyTorch's older sources ask for it.
+/// An older name for highestPriorityBackendTypeId.
 constexpr DispatchKey legacyExtractDispatchKey(DispatchKeySet ks) { return highestPriorityBackendTypeId(ks); }
+/// The key's backend, or InvalidBit.
 constexpr BackendComponent toBackendComponent(DispatchKey k) {
   return partsOf(k).per_backend ? partsOf(k).backend : BackendComponent::InvalidBit;
 }
 
-/// The backend's Autograd key: AutogradOther for backends without one of their own.
+/// The backend's Autograd key; AutogradOther for InvalidBit.
 constexpr DispatchKey autogradKeyOf(BackendComponent b) {
   if (b == BackendComponent::InvalidBit) return DispatchKey::AutogradOther;
   return toRuntimeKey(Functionality::AutogradFunctionality, b);
 }
-/// The backend's Autocast key, or Undefined where autocast does not exist for it.
+/// The backend's Autocast key, or Undefined if there is no autocast for it.
 constexpr DispatchKey autocastKeyOf(BackendComponent b) {
   switch (b) {
     case BackendComponent::CPU:

@@ -1,9 +1,11 @@
-// Dispatcher: the process's registry of operators. One, never destroyed.
+// Dispatcher: the registry of a process's operators, their definitions, kernels and backend fallbacks. A process has
+// one, which is never destroyed.
 //
-// Any thread may look up, register and deregister at any time, also from inside kernels, listeners and destructors;
-// calls never lock. Registrations are RAII: destroying the handle takes the registration back, the one below it (for
-// the same operator and key) is in force again before the destructor returns. Handles outlive the dispatcher
-// harmlessly.
+// - Any thread may look up, register and deregister at any time, also inside kernels, listeners and destructors.
+// - Calls take no lock.
+// - Registrations are RAII: destroying a handle takes its registration back. The registration that it overrode for the
+//   same operator and key is in force again before the destructor returns.
+// - Handles may outlive main() and static destructors.
 #pragma once
 
 #include <shunt/core/op_state.h>
@@ -15,7 +17,7 @@
 
 namespace shunt {
 
-/// Undoes one registration when destroyed. Movable.
+/// Undoes one registration when destroyed. Movable; a handle that was moved from undoes nothing.
 class SHUNT_API RegistrationHandle {
  public:
   RegistrationHandle() = default;
@@ -26,6 +28,7 @@ class SHUNT_API RegistrationHandle {
     return *this;
   }
   ~RegistrationHandle() { release(); }
+  /// Undoes the registration now. A second call does nothing.
   void release() {
     if (auto undo = std::exchange(undo_, nullptr)) undo();
   }
@@ -34,57 +37,59 @@ class SHUNT_API RegistrationHandle {
   std::function<void()> undo_;
 };
 
-/// A kernel, and the run-time or alias key that it is for.
+/// A kernel and the run-time or alias key that it is registered for.
 struct KernelForKey {
   DispatchKey key;
   KernelFunction kernel;
 };
 
-/// Told after the fact, outside the dispatcher's lock, on the thread that registered, so perhaps on several at once.
-/// What a listener throws is logged as a warning: the registration stands, and the other listeners are told.
+/// Receives each definition and its removal, after the fact.
+/// - Called outside the dispatcher's lock, on the thread that registered: several threads may call it at once.
+/// - An exception is logged as a warning. The registration stands, and the other listeners are called.
 class SHUNT_API OpRegistrationListener {
  public:
   virtual ~OpRegistrationListener() = default;
-  /// An operator got its definition, or lost it.
+  /// The operator was defined, or its definition was taken back.
   virtual void onOperatorRegistered(const OperatorHandle& op) = 0;
   virtual void onOperatorDeregistered(const OperatorHandle& op) = 0;
 };
 
 class SHUNT_API Dispatcher {
  public:
-  /// The process's one dispatcher.
+  /// The dispatcher, made at the first use.
   static Dispatcher& singleton();
 
-  /// Operators with a definition or a kernel.
+  /// The operator, or nothing if it has neither a definition nor a kernel.
   std::optional<OperatorHandle> findOp(const OperatorName& name) const;
-  /// Only operators with a definition.
+  /// The operator, or nothing if it has no definition.
   std::optional<OperatorHandle> findSchema(const OperatorName& name) const;
-  /// Throws with near names when there is no such operator.
+  /// Throws shunt::Error with similar names if no such operator is defined.
   OperatorHandle findSchemaOrThrow(const char* name, const char* overload = "") const;
   /// Names of all operators that have a definition or a kernel, sorted.
   std::vector<OperatorName> getAllOpNames() const;
 
-  /// Names of the operators that have a kernel for exactly this key; without a key, of all, sorted.
+  /// Sorted names of the operators with a kernel for exactly this key. Without a key: getAllOpNames().
   std::vector<OperatorName> getRegistrationsForDispatchKey(std::optional<DispatchKey> key) const;
   /// Operators with kernels and without a definition.
   std::vector<OperatorHandle> findDanglingImpls() const;
+  /// Calls the operator: computes the keyset from the arguments and the thread, then runs the highest key's kernel.
   template <class R, class... A>
   R call(const TypedOperatorHandle<R(A...)>& op, A... a) const {
     return op.call(std::forward<A>(a)...);
   }
-  /// Calls the kernel of the highest key in `ks`: how a kernel hands a call on.
+  /// Runs the kernel of the highest key in `ks`. Wrapper kernels pass the keys below theirs.
   template <class R, class... A>
   R redispatch(const TypedOperatorHandle<R(A...)>& op, DispatchKeySet ks, A... a) const {
     return op.redispatch(ks, std::forward<A>(a)...);
   }
-  /// Calls it on a stack: takes the arguments off, leaves the returns.
+  /// Calls the operator with the arguments on top of the stack, and replaces them by the returns.
   void callBoxed(const OperatorHandle& op, Stack* stack) const { op.callBoxed(stack); }
 
-  // Each validates first and changes nothing when it refuses what it is given. Where memory ends, what was not yet
-  // published is taken back; what was stays.
+  // Each function below validates its arguments first. If it throws shunt::Error, nothing has changed. If memory runs
+  // out, unpublished changes are taken back and published ones stay.
   RegistrationHandle registerDef(FunctionSchema schema, std::source_location where);
-  /// With `kernels`, which must be of one C++ signature that fits the schema: all are registered or nothing is, and no
-  /// other thread sees a part. The definition's handle comes first, then the kernels' in their order.
+  /// Registers the definition together with `kernels`: all or nothing, and no other thread sees a part. The kernels
+  /// must have one C++ signature, which fits the schema. Returns the definition's handle, then the kernels' in order.
   std::vector<RegistrationHandle> registerDef(FunctionSchema schema, std::span<const KernelForKey> kernels,
                                               std::source_location where);
   RegistrationHandle registerImpl(OperatorName name, DispatchKey key, KernelFunction kernel,
@@ -94,17 +99,19 @@ class SHUNT_API Dispatcher {
                                       std::source_location where = std::source_location::current()) {
     return registerFallback(key, std::move(kernel), where);
   }
-  /// Claims a namespace for SHUNT_LIBRARY, which a process has once.
+  /// Claims a namespace for SHUNT_LIBRARY. Throws if it is claimed already.
   RegistrationHandle registerLibrary(std::string ns, std::source_location where);
-  /// First tells the listener of every operator that is defined; when it throws meanwhile, the error leaves from here
-  /// and the listener is not added. It hears once of each definition and of its end, also of those that other threads
-  /// register or take back meanwhile: an operator it is told of here may have lost its definition already.
+  /// Calls the listener for every defined operator, then adds it.
+  /// - If the listener throws during these calls, the exception leaves this function and the listener is not added.
+  /// - The listener receives each definition and each removal once, also those that other threads make meanwhile. So a
+  ///   reported operator may have lost its definition already.
   RegistrationHandle addRegistrationListener(std::unique_ptr<OpRegistrationListener> listener);
-  /// Binds a constant-initialised symbol to its name, so that calls through it need no lookup. For generated code.
+  /// Binds a constant-initialised Operator to its name, so that calls through it need no lookup. For generated code.
+  /// Throws if the name is known already.
   void bindOperator(Operator& op);
 
-  /// While it lives, registrations made on its thread take effect together, when it is destroyed: loading a library of
-  /// many kernels derives each table once. One at a time in the process; a second one is a no-op.
+  /// Delays the effect of this thread's registrations until the batch is destroyed. Loading a library of many kernels
+  /// then derives each table once. A process has at most one active batch; another has no effect.
   class SHUNT_API Batch {
    public:
     Batch();
@@ -116,22 +123,22 @@ class SHUNT_API Dispatcher {
     bool active_;
   };
 
-  /// The backend fallbacks, as dumpState prints them.
+  /// The backend fallbacks in dumpState's format.
   std::string dumpFallbacks() const;
-  /// checkInvariants of every operator.
+  /// OperatorHandle::checkInvariants for every operator.
   void checkInvariants() const;
 
-  /// How many operators there are, and how many states of them were published, replaced and freed.
+  /// The number of operators, and of their states: published so far, retired and not yet freed, freed so far.
   struct Stats {
     size_t operators, states_published, states_retired, states_freed;
   };
-  /// Counts since the process began.
+  /// Takes the dispatcher's lock.
   Stats stats() const;
-  /// Frees retired states that no call uses; registering does it now and then by itself.
+  /// Frees the retired states that no call uses, and returns their number. Registrations also do this now and then.
   size_t reclaim();
 
   struct Impl;
-  /// For src/dispatch.
+  /// The state behind the lock. Only src/dispatch uses it.
   Impl& implForHandles() const { return *impl_; }
 
  private:
@@ -155,21 +162,20 @@ inline std::vector<OperatorHandle> Dispatcher::findDanglingImpls() const {
   return out;
 }
 
-/// One step of a call's way: its kind ("call", "redispatch", or either "(boxed)"), the keys it looks at, and the key it
-/// went to.
+/// One dispatch step of a call, as a TraceSink receives it.
 struct TraceStep {
-  const char* kind;
+  const char* kind;  // "call" or "redispatch"; boxed ones end in "(boxed)"
   OperatorHandle op;
-  DispatchKeySet keys;
-  DispatchKey key;
-  const char* reason;
-  int depth;
+  DispatchKeySet keys;  // after the operator's mask
+  DispatchKey key;      // whose kernel runs
+  const char* reason;   // why the slot holds that kernel
+  int depth;            // calls in progress on the thread
 };
-/// Called for every step of every thread, on that thread, inside the call: it must not call operators.
+/// Called for every step of every thread, on that thread, inside the call. It must not call operators.
 using TraceSink = void (*)(const TraceStep&);
 
-/// Reports every dispatch step to the sink (default: one line on stderr); also SHUNT_TRACE=1. Null restores the
-/// default.
+/// Turns the report of dispatch steps on or off, for all threads. A null sink means the default: one line per step on
+/// stderr, as with SHUNT_TRACE.
 SHUNT_API void set_trace(bool on, TraceSink sink = nullptr);
 
 }  // namespace shunt

@@ -1,9 +1,9 @@
-// The environment variables that Shunt reads: one table, from which readers take bounds and defaults, `shunt info` what
-// it shows, and docs/environment.md its text.
+// The environment variables that Shunt reads, in one table. Readers take bounds and defaults from it; `shunt info` and
+// docs/environment.md are made from it.
 //
-// A reader asks once and keeps the answer. Any thread may read, as long as no thread changes the environment. Values
-// are read by secure_getenv: a program that has more rights than its caller, as a set-user-ID one, must not let
-// the caller's environment choose what it writes, loads or runs.
+// Each reader reads its variable once and keeps the answer. Any thread may read while no thread changes the
+// environment. Values are read by secure_getenv: in a program with more rights than its caller, such as a set-user-ID
+// one, the caller's environment must not choose what it writes, loads or runs.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -45,25 +45,25 @@ enum class Variable : uint8_t {
   kTorchCheck,
 };
 
-/// What a value may be besides the row's words.
+/// Which paths a variable accepts, in addition to the row's words.
 enum class Path : uint8_t {
   kNone,
-  kFile,      // any other text is a file name
-  kAbsolute,  // any other text that begins with / is a directory
-  kMade,      // any other text is a directory, which is made where it doesn't exist
+  kFile,      // other text is a file name
+  kAbsolute,  // other text that begins with / is a directory
+  kMade,      // other text is a directory, which readDirectory makes
 };
 
 struct Row {
   Variable variable;
   const char* name;
-  bool is_flag = false;         // 1, on, true, yes; 0, off, false, no
-  const char* words = "";       // others, with spaces between
-  int64_t least = 1, most = 0;  // of a whole number; least > most: no number
+  bool is_flag = false;         // accepts 1, on, true, yes; 0, off, false, no
+  const char* words = "";       // further accepted words, separated by spaces
+  int64_t least = 1, most = 0;  // bounds of a whole number; least > most: accepts no number
   Path path = Path::kNone;
-  const char* fallback = "";  // the value that holds without the variable; empty: `instead` says what does
+  const char* fallback = "";  // the default value; empty: `instead` describes the default
   const char* instead = "";
-  const char* reader;       // library or package
-  const char* description;  // sentences, in Markdown
+  const char* reader;       // the libraries or packages that read it
+  const char* description;  // sentences in Markdown
 };
 
 inline constexpr const char *kLibrary = "libshunt", *kCompiler = "libshunt_jit", *kBoth = "libshunt, libshunt_jit",
@@ -158,7 +158,7 @@ static_assert(
     }(),
     "the table's rows stand in the order of the enumerators");
 
-/// A variable of Shunt's scripts, tests and benchmarks, which no library reads.
+/// A variable that only scripts, tests and benchmarks read.
 struct ScriptRow {
   const char* name;
   const char* description;
@@ -192,36 +192,37 @@ inline constexpr ScriptRow kScriptTable[] = {
     {"SHUNT_DEBIAN_MIRROR", "Where `tests/packages` gets Debian's packages."},
 };
 
-/// A variable's value as it was understood.
+/// The parsed value of a variable.
 struct Value {
-  enum class Form : uint8_t { kNone, kFlag, kWord, kNumber, kPath };  // kNone: unset, and the table has no fallback
+  enum class Form : uint8_t { kNone, kFlag, kWord, kNumber, kPath };  // kNone: unset and without a fallback
   Form form = Form::kNone;
   bool on = false;
   int64_t number = 0;
-  std::string text;     // the word in the table's spelling, or the path
-  bool is_set = false;  // by the environment, to a value that the table allows
+  std::string text;     // the word as the table spells it, "on" or "off", the number, or the path
+  bool is_set = false;  // whether the environment has an accepted value
 
   bool isFlag(bool value) const { return form == Form::kFlag && on == value; }
   bool isWord(std::string_view word) const { return form == Form::kWord && text == word; }
 };
 
-/// Nothing where the row doesn't allow the text.
+/// The value of the text, or nothing if the row doesn't accept it. Upper and lower case of words are the same.
 SHUNT_API std::optional<Value> parse(const Row& row, std::string_view text);
-/// What the row allows: "on, off or json".
+/// What the row accepts, for messages: "on, off or json".
 SHUNT_API std::string expected(const Row& row);
-/// The variable in the environment, or null; unset and empty are the same.
+/// The variable's text, or null if it is unset or empty.
 SHUNT_API const char* textOf(Variable variable);
-/// The variable's value, or the table's fallback. `complaint` becomes the warning about a value that the table does not
-/// allow; `otherwise` is what holds then, where the table doesn't know it.
+/// The variable's value, or the table's fallback. For a value that isn't accepted, `complaint` becomes a warning, which
+/// names `otherwise` as the value in use, or the table's fallback if that is empty.
 SHUNT_API Value read(Variable variable, std::string& complaint, const std::string& otherwise = "");
-/// Logs the complaint, once for each variable and process.
+/// As above, but logs the warning, once per variable and process.
 SHUNT_API Value read(Variable variable, const std::string& otherwise = "");
-/// The directory, which is made where it doesn't exist. Empty where the variable is unset, or, with a warning, the
-/// directory can't be made.
+/// The variable's directory, which is made if it doesn't exist. Empty if the variable is unset, or, with a logged
+/// warning, if the directory can't be made.
 SHUNT_API std::string readDirectory(Variable variable);
-/// A warning for each variable that begins with SHUNT_ and stands in neither table. `variables` is as environ(7).
+/// A warning for each variable that begins with SHUNT_ and is in neither table. `variables` has environ(7)'s format.
 SHUNT_API std::vector<std::string> complaintsAboutNames(const char* const* variables);
 
+/// read() for variables that are only a flag, only a number, or a directory.
 template <Variable variable>
 bool flag() {
   constexpr const Row& row = rowOf(variable);

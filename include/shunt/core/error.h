@@ -1,8 +1,8 @@
-// The library's exceptions, Error and what derives from it, and the checks that throw them.
+// The library's exceptions, Error and its subclasses, and the checks that throw them.
 //
-// Two kinds of failure: a user's mistake (SHUNT_CHECK) and a bug of Shunt's own (SHUNT_INTERNAL_ASSERT). Both say what
-// went wrong, for which operator where there is one, and what to do. Any thread may throw; nothing here prints or
-// aborts.
+// There are two kinds of failure: a user's mistake (SHUNT_CHECK) and a bug in Shunt (SHUNT_INTERNAL_ASSERT). Each
+// message says what went wrong, for which operator if there is one, and what to do. Any thread may throw. Nothing here
+// prints or aborts.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -16,50 +16,49 @@
 namespace shunt {
 
 namespace detail {
-/// The message with what the throwing thread is doing: the operators it runs, unless the message names them.
+/// The message, followed by the operators that the thread is running unless the message names the outermost one.
 SHUNT_API SHUNT_COLD std::string inContext(std::string message);
 }  // namespace detail
 
-/// Every error that Shunt reports. `what()` is the whole message, without the place that threw it; `where()` is that
-/// place.
+/// The base of all errors that Shunt reports. `what()` is the message; `where()` is the place that threw it.
 class SHUNT_API Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, std::source_location where = std::source_location::current())
       : std::runtime_error(detail::inContext(message)), where_(where) {}
-  /// Where it was thrown.
+  /// The place in Shunt's or the program's sources that threw. The message doesn't contain it.
   const std::source_location& where() const noexcept { return where_; }
-  /// As c10::Error's: messages hold no backtrace here.
+  /// what(), by c10::Error's name. Messages contain no backtrace.
   const char* what_without_backtrace() const noexcept { return what(); }
 
  private:
   std::source_location where_;
 };
 
-/// An index or dimension that is out of range (PyTorch's IndexError).
+/// An index or dimension is out of range (PyTorch's IndexError).
 class SHUNT_API IndexError : public Error {
  public:
   using Error::Error;
 };
 
-/// An argument of a type that isn't accepted (PyTorch's TypeError).
+/// An argument has a type that isn't accepted (PyTorch's TypeError).
 class SHUNT_API TypeError : public Error {
  public:
   using Error::Error;
 };
 
-/// An argument of the right type with a value that isn't accepted, where PyTorch says ValueError.
+/// An argument has the right type and a value that isn't accepted (PyTorch's ValueError).
 class SHUNT_API ValueError : public Error {
  public:
   using Error::Error;
 };
 
-/// A matrix for which there is no result: it is singular, or no factorisation converges (PyTorch's LinAlgError).
+/// A matrix has no result: it is singular, or its factorisation doesn't converge (PyTorch's LinAlgError).
 class SHUNT_API LinAlgError : public Error {
  public:
   using Error::Error;
 };
 
-/// The operator exists but has no kernel for the call's keys, or a feature has no implementation here.
+/// The operator has no kernel for the call's keys, or Shunt doesn't implement a feature.
 class SHUNT_API NotImplementedError : public Error {
  public:
   using Error::Error;
@@ -74,7 +73,7 @@ namespace detail {
 [[noreturn]] SHUNT_API SHUNT_COLD void throwInternal(const char* condition, std::string message,
                                                      std::source_location where);
 
-/// Concatenates the streamed forms of its arguments. For messages only.
+/// Concatenates the arguments as streams print them. Slow; for messages only.
 template <class... Args>
 SHUNT_COLD std::string str(const Args&... args) {
   std::ostringstream out;
@@ -85,13 +84,14 @@ SHUNT_COLD std::string str(const Args&... args) {
 }  // namespace detail
 }  // namespace shunt
 
-/// Throws shunt::Error with the streamed message unless `condition` holds.
+/// Throws shunt::Error unless `condition` holds. The further arguments are streamed into the message.
 #define SHUNT_CHECK(condition, ...)                                                                      \
   do {                                                                                                   \
     if (!(condition)) [[unlikely]]                                                                       \
       ::shunt::detail::throwError(::shunt::detail::str(__VA_ARGS__), ::std::source_location::current()); \
   } while (false)
 
+/// As SHUNT_CHECK, with the class of the name: IndexError, TypeError, ValueError.
 #define SHUNT_CHECK_INDEX(condition, ...)                                                                     \
   do {                                                                                                        \
     if (!(condition)) [[unlikely]]                                                                            \
@@ -110,7 +110,7 @@ SHUNT_COLD std::string str(const Args&... args) {
       ::shunt::detail::throwValueError(::shunt::detail::str(__VA_ARGS__), ::std::source_location::current()); \
   } while (false)
 
-/// A broken invariant of Shunt itself: the message asks for a bug report.
+/// Checks an invariant of Shunt. The message asks for a bug report.
 #define SHUNT_INTERNAL_ASSERT(condition, ...)                                       \
   do {                                                                              \
     if (!(condition)) [[unlikely]]                                                  \

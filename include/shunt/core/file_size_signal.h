@@ -1,5 +1,6 @@
-// Beyond RLIMIT_FSIZE, making a file larger sends a signal that ends the process. In this object's life it is an error
-// like any other, to the thread that made it. Any thread; each object on its own thread's signals.
+// NoFileSizeSignal: while an object lives, making a file larger than RLIMIT_FSIZE fails with EFBIG on its thread.
+// Without one, the system sends SIGXFSZ, which ends the process. Each object changes the signal mask of the thread that
+// makes it: the same thread must destroy it. Any thread.
 #pragma once
 
 #include <shunt/core/macros.h>

@@ -1,14 +1,17 @@
-// Locks that a fork takes first and gives back on both sides, so that no other thread's is held in the child for ever.
+// Registers locks that fork() takes first and releases in parent and child. Without this, a lock that another thread
+// holds at the fork would stay locked in the child forever.
 #pragma once
 
 #include <shunt/core/macros.h>
 
 namespace shunt::detail {
 
-/// Locks are taken in the order of their levels; src/base/mutex.h has the library's, from 1 to 4, and those of users'
-/// kernels come before: 0. To be called when the lock's owner is made, before the first use of the lock, and at load
-/// where that can be: a fork while another thread initialises a static object leaves it half made. Any thread.
-/// `in_child`: what gives it back in the child, where only the thread that forked is left; null: `unlock`.
+/// Registers a lock. Any thread may call it. Throws shunt::Error for more than 16 locks.
+/// - `level`: locks are taken in the order of their levels. src/base/mutex.h lists the library's, from 1 to 4. Locks of
+///   users' kernels have level 0.
+/// - `in_child` releases the lock in the child, whose only thread is the one that forked. Null means `unlock`.
+/// - Call it when the lock's owner is made, before the lock's first use, and if possible when the library is loaded: a
+///   fork while another thread initialises a static object leaves that object half made in the child.
 SHUNT_API void holdAcrossFork(int level, void (*lock)(), void (*unlock)(), void (*in_child)() = nullptr);
 
 }  // namespace shunt::detail

@@ -1,5 +1,5 @@
-// FunctionRef: a non-owning reference to a callable, two words, no allocation. The callable must outlive the reference,
-// so it is meant for arguments only. A value type; calling is as thread-safe as the callable.
+// FunctionRef: a reference to a callable, two words, without allocation. It owns nothing: the callable must outlive it,
+// so use it for arguments only. A value type; calls are as thread-safe as the callable.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -10,6 +10,7 @@
 
 namespace shunt {
 
+/// Specialised for function types R(Args...). The callable must outlive the reference.
 template <class Signature>
 class FunctionRef;
 

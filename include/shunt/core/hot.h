@@ -1,16 +1,18 @@
-// Hot entries: what a call looks up before the table, and what it leaves for the observer. Part of an immutable OpState
-// (op_state.h), so a call's hot entries are those of the world it started in.
+// Hot entries: the compiled code that a call looks up before the dispatch table, and the records that calls leave for
+// the compiler. Hot entries belong to an immutable OpState (op_state.h): a call uses those of the world it started in.
 //
 // Note [Hot entries]
-// An entry says: with exactly these keys (after the operator's mask) and this signature of arguments, run this code,
-// which has the C++ signature of an unboxed kernel. A thunk is compiled for a keyset, so a thread-local mode that
-// changes the keys makes a call pass its entry by, and find it again when the mode ends. Nothing else in a thunk
-// depends on a mode: what its wrappers read of the thread's settings they read at run time. Signature: 16 bits for each
-// of the first four tensors (TensorImpl::signature; 0 for an undefined one), in order.
-// Probes: one for the keyset, and one in that keyset's own array for the signature; multipliers are chosen at
-// publication so that nothing collides, of at most kMaxHotEntries. A keyset also knows where in the table its calls
-// go: what no signature fits needs no look-up there, which costs as much as both probes. Without a thunk the operator
-// has no HotTable: a load and a test. Immutable, and published with the OpState that owns it.
+// An entry maps a keyset (after the operator's mask) and a signature of arguments to code with the C++ signature of an
+// unboxed kernel.
+// - Keyset: a thread-local mode that changes the keys makes calls miss the entry; they hit it again when the mode ends.
+//   Nothing else in a thunk depends on modes: its wrappers read the thread's settings at run time.
+// - Signature: TensorImpl::signature of each of the first four tensors in order, 16 bits each, 0 for an undefined one.
+// - Lookup: one probe by keyset, then one probe by signature in that keyset's array. Multipliers are chosen at
+//   publication so that at most kMaxHotEntries entries have no collisions.
+// - Miss by signature: HotKeys::entry is the table's entry for the keyset. It saves a table lookup, which costs as much
+//   as both probes.
+// - An operator without thunks has no HotTable: its calls pay one load and one test.
+// A HotTable is immutable, and published with the OpState that owns it.
 #pragma once
 
 #include <shunt/core/boxing.h>
@@ -33,7 +35,7 @@ namespace detail {
 
 inline constexpr int kMaxHotEntries = 16;
 
-/// Places of a probed array, twice as many as there may be entries, and the place that a product stands for.
+/// The length of a probed array, twice kMaxHotEntries, and the place of a value in it.
 inline constexpr int kHotPlaces = 2 * kMaxHotEntries;
 SHUNT_ALWAYS_INLINE constexpr size_t hotPlace(uint64_t value, uint64_t multiplier) {
   static_assert(kHotPlaces == 1 << 5);
@@ -42,13 +44,13 @@ SHUNT_ALWAYS_INLINE constexpr size_t hotPlace(uint64_t value, uint64_t multiplie
 
 /// The hot entries of one keyset.
 struct HotKeys {
-  static constexpr uint64_t kNone = ~uint64_t{0};  // as keys or as a signature: no call has it
+  static constexpr uint64_t kNone = ~uint64_t{0};  // no call has these keys or this signature
 
   uint64_t keys = kNone;
   uint64_t multiplier = 0;
-  const TableEntry* entry = nullptr;  // what the operator's own table has for the keys
+  const TableEntry* entry = nullptr;  // the table's entry for the keys
   std::array<uint64_t, kHotPlaces> signatures = filledWith(kNone);
-  std::array<void*, kHotPlaces> code = {};  // not null where there is a signature
+  std::array<void*, kHotPlaces> code = {};  // not null if the place has a signature
 
  private:
   static constexpr std::array<uint64_t, kHotPlaces> filledWith(uint64_t value) {
@@ -61,11 +63,11 @@ struct HotKeys {
 /// An operator's hot entries. Owned by its OpState.
 struct HotTable {
   uint64_t multiplier = 0;
-  std::array<const HotKeys*, kHotPlaces> by_keys = {};  // none is null
-  std::vector<HotKeys> keysets;                         // to which by_keys points; the first one has no keys
+  std::array<const HotKeys*, kHotPlaces> by_keys = {};  // never null; points into keysets
+  std::vector<HotKeys> keysets;                         // the first one has no keys
 
   SHUNT_ALWAYS_INLINE const HotKeys& find(uint64_t keys) const { return *by_keys[hotPlace(keys, multiplier)]; }
-  /// The code of an entry; null for none.
+  /// The code of the entry, or null.
   void* probe(uint64_t keys, uint64_t signature) const {
     const HotKeys& of_keys = find(keys);
     const size_t place = hotPlace(signature, of_keys.multiplier);
@@ -101,46 +103,45 @@ template <class T>
 SHUNT_ALWAYS_INLINE int64_t numelOf(const T&) {
   return 0;
 }
-/// Elements of the largest tensor argument.
+/// The number of elements of the largest tensor argument.
 template <class... A>
   requires(sizeof...(A) != 1)
 int64_t numelOf(const A&... a) {
   return std::max({int64_t{0}, numelOf(a)...});
 }
 
-/// What the kernel of one sampled call had before it: what a thunk will expect, and the loop that it is made for.
+/// The operands of one sampled call's kernel, and its loop. The thunk is compiled for such operands.
 struct LoopRecord {
-  enum Kind : uint8_t { kNone, kSameShape, kOneElement, kNumber, kOther };  // of an input
+  enum Kind : uint8_t { kNone, kSameShape, kOneElement, kNumber, kOther };  // what an input is
   static constexpr int kMaxInputs = 5;
   enum Form : uint8_t { kUnseen, kFunctional, kOut, kInplace };
   Form form = kUnseen;
   uint8_t kind[kMaxInputs] = {};
-  uint16_t signature[kMaxInputs] = {};  // of tensors
-  uint16_t output = 0;                  // signature of a given output
+  uint16_t signature[kMaxInputs] = {};  // 0 for numbers
+  uint16_t output = 0;                  // the signature of an output that the caller gave
   ScalarType common = ScalarType::Undefined;
-  bool ready = false;    // set in a thunk's constant: places.ready is called
-  int32_t depth = 0;     // frames of the call that is recorded
-  uint64_t functor = 0;  // what the loop computes: an id among its family's
+  bool ready = false;    // set in a thunk's constant if it calls places.ready
+  int32_t depth = 0;     // the depth of the recorded call's frame
+  uint64_t functor = 0;  // what the loop computes: an id within its family
 
-  /// Where the compiler puts what, as addresses in the library; none of them is in the constant that a thunk gets.
+  /// Addresses in the library, which show the compiler what to replace. A thunk's constant contains none of them.
   struct Places {
-    const char* family = nullptr;       // of loops, for people
-    const void* entry = nullptr;        // the interpreter's function that had the operands before it...
-    const void* expecting = nullptr;    // ...and the one that a thunk calls instead,
-    const void* miss = nullptr;         // which calls this for other operands, ...
-    const void* placeholder = nullptr;  // ...and one of these for the expected ones, where the compiler puts...
-    const void* ready_placeholder = nullptr;
-    // ...a generic loop, to be specialised, whose elements are independent: an output is an input's memory exactly or
-    // not at all; or one that was compiled ahead of time, which is called. Null: there is none.
+    const char* family = nullptr;       // the loops' family, for people
+    const void* entry = nullptr;        // the interpreter's function that recorded the operands
+    const void* expecting = nullptr;    // the function that a thunk calls in place of `entry`
+    const void* miss = nullptr;         // called by `expecting` for other operands than the recorded ones
+    const void* placeholder = nullptr;  // called by `expecting` for the recorded ones; the compiler puts `loop` here
+    const void* ready_placeholder = nullptr;  // the same, for `ready`
+    // A generic loop to specialise, or null. Its elements are independent: an output is an input's memory, or disjoint.
     const void* loop = nullptr;
-    const void* ready = nullptr;
-    const void* expected = nullptr;  // the constant that becomes this record
+    const void* ready = nullptr;     // a loop that was compiled ahead of time, to call; or null
+    const void* expected = nullptr;  // the constant that the compiler replaces by this record
 
     bool hasLoop() const { return loop != nullptr || ready != nullptr; }
   } places;
 };
 
-/// One observed call, from before its kernel to after it. Made where the thread's countdown ends.
+/// Observes one call: lives from before its kernel to after it. Made when the thread's countdown ends.
 class SHUNT_API ObservedCall {
  public:
   SHUNT_COLD ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t signature);
@@ -152,19 +153,20 @@ class SHUNT_API ObservedCall {
   const OpState* state_;
   DispatchKeySet keys_;
   uint64_t signature_;
-  int exceptions_ = 0;  // in flight at its beginning, of a hot one
-  bool hot_ = false;    // this call is the one that goes to the compiler
+  int exceptions_ = 0;  // in flight at the beginning, if hot_
+  bool hot_ = false;    // whether the compiler gets this call's record
   LoopRecord record_;
   LoopRecord* outer_ = nullptr;
-  jit::Recording* calls_ = nullptr;  // null: not recorded, or no memory for it
+  jit::Recording* calls_ = nullptr;  // null: not recorded, or out of memory
 };
 
-/// While a call is recorded: the kernel of an operator that it calls, of the frame at this depth, runs a loop that the
-/// operator's own thunk specialises.
+/// Notes for the call being recorded that a call inside it, with the frame at this depth, runs a loop. The thunk of
+/// that inner operator specialises it.
 SHUNT_API SHUNT_COLD void recordInnerLoop(int32_t depth);
 
-/// One call through a hot entry, from before it to after it, that is timed; `interpreted` ones go the other way for
-/// comparison. Made where the thread's countdown of such calls ends. Note [Never lose] (src/tiering/timed_call.cpp).
+/// Times one call that found a hot entry: lives from before the call to after it. An `interpreted` one runs through the
+/// table, for comparison. Made when the thread's countdown of such calls ends. Note [Never lose]
+/// (src/tiering/timed_call.cpp).
 class SHUNT_API TimedCall {
  public:
   SHUNT_COLD TimedCall(const OpState& state, DispatchKeySet ks, void* code, int64_t numel);
@@ -174,7 +176,7 @@ class SHUNT_API TimedCall {
   bool interpreted() const { return interpreted_; }
 
  private:
-  const jit::Thunk* thunk_ = nullptr;  // null: not timed after all; kept by the call's frame
+  const jit::Thunk* thunk_ = nullptr;  // null: not timed; the call's frame keeps it alive
   int64_t numel_;
   bool interpreted_ = false;
   int exceptions_ = 0;

@@ -1,5 +1,5 @@
-// InlineVector: a std::vector that keeps up to N elements in itself and takes memory for more only. What it shares with
-// std::vector behaves as there. A value type; not synchronised.
+// InlineVector: a vector that stores up to N elements inside itself and allocates memory only for more. Members that
+// std::vector has too behave the same. A value type; not synchronised.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -18,7 +18,7 @@ class InlineVector {
   static_assert(std::is_nothrow_move_constructible_v<T>);
 
  public:
-  static constexpr size_t kInline = N;
+  static constexpr size_t kInline = N;  // the capacity without an allocation
   using value_type = T;
   using iterator = T*;
   using const_iterator = const T*;
@@ -64,7 +64,7 @@ class InlineVector {
     ++size_;
     return *p;
   }
-  /// Gives a new vector `n` elements, at most kInline: no room to look for.
+  /// Makes `n` value-initialised elements and returns them. The vector must be new, and `n` at most kInline.
   SHUNT_ALWAYS_INLINE T* fillInline(size_t n) {
     std::uninitialized_value_construct_n(inlineData(), n);
     size_ = static_cast<uint32_t>(n);
@@ -101,7 +101,7 @@ class InlineVector {
     heap_ = nullptr;
     capacity_ = N;
   }
-  /// This one is empty.
+  /// This vector must be empty.
   void takeFrom(InlineVector& o) {
     if (o.heap_ == nullptr) {
       std::uninitialized_move_n(o.inlineData(), o.size_, inlineData());

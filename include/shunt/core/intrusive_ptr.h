@@ -1,9 +1,11 @@
 // Intrusive reference counting: one 64-bit word holds the strong count (low half) and the weak count (high half).
 //
-// Strong owners together hold one weak count. An owner that finds the word at exactly "one strong, one weak" is alone,
-// so it destroys without a read-modify-write: that is the common case of a temporary tensor, and saves some 5 ns a
-// tensor. Counts may change on any thread. Orders: the load that proves "alone" and the decrement that reaches zero are
-// acquire, decrements release, so what other owners wrote is visible to the destructor.
+// All strong owners together hold one weak count. An owner that finds the word at "one strong, one weak" is alone, so
+// it destroys the object without a read-modify-write. Temporary tensors are the common case, and this saves some 5 ns
+// per tensor.
+// - Any thread may change counts.
+// - Memory orders: decrements release. The load that proves "alone" and the decrement that reaches zero acquire, so the
+//   destructor sees what other owners wrote.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -18,7 +20,7 @@
 
 namespace shunt {
 
-/// Base of objects that count their references.
+/// The base class of objects that count their references.
 class SHUNT_API intrusive_ptr_target {
  public:
   intrusive_ptr_target(const intrusive_ptr_target&) = delete;
@@ -27,9 +29,9 @@ class SHUNT_API intrusive_ptr_target {
  protected:
   intrusive_ptr_target() = default;
   virtual ~intrusive_ptr_target() = default;
-  /// Gives up what the object owns when the last strong reference goes while weak ones remain.
+  /// Releases what the object owns. Called when the last strong reference ends while weak ones remain.
   virtual void release_resources() {}
-  /// Ends the object's life: the default deletes it. Overridden by objects that live inside a larger block.
+  /// Called when no reference is left. Deletes the object; objects inside a larger block override it.
   virtual void destroy() { delete this; }
 
  private:
@@ -75,14 +77,14 @@ class SHUNT_API intrusive_ptr_target {
   }
   size_t strongCount() const noexcept { return counts_.load(std::memory_order_acquire) & kStrongMask; }
 
-  mutable std::atomic<uint64_t> counts_{kAlone};  // a new object is owned once, by whoever made it
+  mutable std::atomic<uint64_t> counts_{kAlone};  // a new object has one owner
 };
 
-/// A strong reference. `reclaim` takes over an owned raw pointer, `release` gives it up.
+/// A strong reference, or null. Different objects may be used on different threads; one object is not synchronised.
 template <class T>
 class intrusive_ptr {
  public:
-  /// The type of the object.
+  /// The type of the referenced object.
   using element_type = T;
   constexpr intrusive_ptr() noexcept = default;
   constexpr intrusive_ptr(std::nullptr_t) noexcept {}
@@ -110,21 +112,22 @@ class intrusive_ptr {
     return *this;
   }
 
-  /// Takes over a reference that release() gave away.
+  /// Takes over the reference that release() returned, without a new count.
   static intrusive_ptr reclaim(T* owned) noexcept {
     intrusive_ptr r;
     r.p_ = owned;
     return r;
   }
-  /// A new strong reference to an object somebody else keeps alive meanwhile.
+  /// A new strong reference to an object that another reference keeps alive during the call.
   static intrusive_ptr retainFrom(T* borrowed) noexcept {
     if (borrowed) borrowed->intrusive_ptr_target::retain();
     return reclaim(borrowed);
   }
-  /// For sources that hold objects by std::shared_ptr: one that holds this reference.
+  /// A std::shared_ptr that holds a copy of this reference, for code written for shared_ptr.
   operator std::shared_ptr<T>() const {
     return p_ ? std::shared_ptr<T>(p_, [held = *this](T*) {}) : std::shared_ptr<T>();
   }
+  /// Gives up the reference without changing the count. Pass the result to reclaim().
   T* release() noexcept { return std::exchange(p_, nullptr); }
   void reset() noexcept { intrusive_ptr().swap(*this); }
   void swap(intrusive_ptr& o) noexcept { std::swap(p_, o.p_); }
@@ -133,8 +136,9 @@ class intrusive_ptr {
   T* operator->() const noexcept { return p_; }
   T& operator*() const noexcept { return *p_; }
   explicit operator bool() const noexcept { return p_ != nullptr; }
-  /// Whether it refers to an object.
+  /// Whether it is not null.
   bool defined() const noexcept { return p_ != nullptr; }
+  /// The number of strong references, 0 for null. Other threads may change it at any time.
   size_t use_count() const noexcept { return p_ ? p_->intrusive_ptr_target::strongCount() : 0; }
   bool unique() const noexcept { return use_count() == 1; }
 
@@ -145,7 +149,7 @@ class intrusive_ptr {
   T* p_ = nullptr;
 };
 
-/// A weak reference: does not keep the object's contents alive; `lock` gives a strong one while there is any.
+/// A weak reference: keeps the object's memory, but not its contents. `lock` returns a strong one while there is any.
 template <class T>
 class weak_intrusive_ptr {
  public:
@@ -165,20 +169,20 @@ class weak_intrusive_ptr {
   void reset() noexcept {
     if (T* p = std::exchange(p_, nullptr)) p->intrusive_ptr_target::releaseWeak();
   }
-  /// A reference on the object, null where it is gone.
+  /// A strong reference, or null if none was left.
   intrusive_ptr<T> lock() const noexcept {
     return p_ && p_->intrusive_ptr_target::retainIfAlive() ? intrusive_ptr<T>::reclaim(p_) : intrusive_ptr<T>();
   }
-  /// Whether the object is gone.
+  /// Whether no strong reference is left.
   bool expired() const noexcept { return !p_ || p_->intrusive_ptr_target::strongCount() == 0; }
-  /// The address, for comparing identity only.
+  /// The address. Compare it only; the contents may be released.
   T* unsafeGet() const noexcept { return p_; }
 
  private:
   T* p_ = nullptr;
 };
 
-/// A new object, with its only reference.
+/// Makes an object with new and returns its only reference.
 template <class T, class... Args>
 intrusive_ptr<T> make_intrusive(Args&&... args) {
   return intrusive_ptr<T>::reclaim(new T(std::forward<Args>(args)...));

@@ -1,8 +1,12 @@
-// IValue: one value of any type that a schema can name; Stack: the arguments or returns of a boxed call.
+// IValue: one value of any type that a schema can name, in sixteen bytes: a tag and a payload. Stack: the arguments or
+// returns of a boxed call.
 //
-// Sixteen bytes: a tag and a payload; lists and strings are shared by reference count. Enumerations (dtype, layout,
-// memory format) are ints, a Scalar is the number it holds, None stands for every absent optional. Value semantics;
-// what was moved from is None. Not synchronised.
+// A value type, not synchronised.
+// - Copies share lists, dictionaries, tuples, strings and tensors by reference count: all see a write through one.
+// - A moved-from value is None.
+// - Enumerations (dtype, layout, memory format) are ints.
+// - A Scalar is stored as the number that it holds.
+// - None stands for every absent optional.
 #pragma once
 
 #include <shunt/core/types.h>
@@ -28,7 +32,7 @@ template <class T>
 class List;
 template <class K, class V>
 class Dict;
-/// Arguments of a boxed call, then its returns.
+/// The arguments of a boxed call before it, its returns after it. The last one is on top.
 using Stack = std::vector<IValue>;
 
 namespace detail {
@@ -45,7 +49,7 @@ inline constexpr bool kBoxedByTraits<std::unordered_map<K, V>> = true;
 template <class... T>
 inline constexpr bool kBoxedByTraits<std::tuple<T...>> = true;
 
-struct IValueAccess;  // list.h, dict.h: handles on what an IValue shares
+struct IValueAccess;  // list.h: gives List and Dict access to the shared object
 template <class T>
 struct Boxed : intrusive_ptr_target {
   explicit Boxed(T v) : value(std::move(v)) {}
@@ -56,8 +60,8 @@ struct Boxed : intrusive_ptr_target {
 class SHUNT_API IValue {
  public:
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow"  // g++ 12 takes Tag::TensorList for one that hides the type
-  /// Its kinds of values.
+#pragma GCC diagnostic ignored "-Wshadow"  // g++ 12 warns that Tag::TensorList hides the type
+  /// The kinds of values. The order matters: lists are neighbours, and all kinds from Generator on are shared objects.
   enum class Tag : uint8_t {
     None,
     Tensor,
@@ -99,7 +103,7 @@ class SHUNT_API IValue {
   IValue(const Scalar& s);
   IValue(shunt::Generator g) : tag_(Tag::Generator) { setObject(g.impl()); }
   IValue(shunt::Storage s) : tag_(Tag::Storage) { setObject(intrusive_ptr<StorageImpl>(std::move(s))); }
-  /// A string that the value shares.
+  /// Share the string or the tuple with the caller.
   IValue(intrusive_ptr<detail::Boxed<std::string>> s) : tag_(Tag::String) { setObject(std::move(s)); }
   IValue(intrusive_ptr<detail::Boxed<std::vector<IValue>>> parts) : tag_(Tag::Tuple) { setObject(std::move(parts)); }
   IValue(std::string s) : IValue(Tag::String, std::move(s)) {}
@@ -117,8 +121,7 @@ class SHUNT_API IValue {
     if (v) *this = IValue(*v);
   }
 
-  /// Arrays, maps, and lists without a vector type above, by what a kernel's argument of the type is made of. Needs
-  /// <shunt/core/dict.h>.
+  /// Arrays, maps, tuples, and lists without a constructor above, converted by BoxTraits. Needs `shunt/core/dict.h`.
   template <class T>
     requires(detail::kBoxedByTraits<T>)
   IValue(const T& v);
@@ -142,10 +145,11 @@ class SHUNT_API IValue {
   }
   ~IValue() { clear(); }
 
-  /// What it holds now.
+  /// The kind of the held value.
   Tag tag() const { return tag_; }
-  /// The schema type that has such values; of generic lists, dictionaries and tuples without that of their elements.
+  /// The schema type of such values. Generic lists, dictionaries and tuples have no element types; None is Tensor?.
   Type type() const;
+  /// The type's name for messages: "int", "Tensor[]", "None".
   const char* tagName() const;
   bool isNone() const { return tag_ == Tag::None; }
   bool isTensor() const { return tag_ == Tag::Tensor; }
@@ -165,7 +169,7 @@ class SHUNT_API IValue {
   bool isList() const { return tag_ >= Tag::IntList && tag_ <= Tag::GenericList; }
   bool isGenericDict() const { return tag_ == Tag::GenericDict; }
   bool isTuple() const { return tag_ == Tag::Tuple; }
-  // Kinds that PyTorch has and Shunt hasn't: no value is of one, and reading it throws.
+  // Kinds that only PyTorch has: no value has one, and reading one throws shunt::Error.
   bool isComplexDouble() const { return false; }
   bool isComplexDoubleList() const { return false; }
   bool isBlob() const { return false; }
@@ -180,7 +184,7 @@ class SHUNT_API IValue {
     throwType("Future");
   }
 
-  // Each throws shunt::Error that names the wanted and the held type.
+  // Each of the following throws shunt::Error with the wanted and the held type if the value has another kind.
   shunt::Tensor& toTensor() {
     expect(Tag::Tensor, "Tensor");
     return payload_.tensor;
@@ -189,22 +193,24 @@ class SHUNT_API IValue {
     expect(Tag::Tensor, "Tensor");
     return payload_.tensor;
   }
-  /// A double, or an int or bool converted to one.
+  /// Also from an int or bool.
   double toDouble() const;
+  /// Also from a bool.
   int64_t toInt() const;
   bool toBool() const {
     expect(Tag::Bool, "bool");
     return payload_.i != 0;
   }
-  /// Each throws shunt::Error that names the wanted and the held type.
+  /// From a double, int or bool.
   Scalar toScalar() const;
   shunt::Device toDevice() const {
     expect(Tag::Device, "Device");
     return payload_.device;
   }
-  /// The value, which must be of that type.
+  /// Further handles on the shared object.
   shunt::Generator toGenerator() const;
   shunt::Storage toStorage() const;
+  /// The string, and below the lists: references into the shared object, valid while it lives.
   const std::string& toStringRef() const { return list<std::string>(Tag::String, "str"); }
   std::vector<int64_t>& toIntVector() const { return list<std::vector<int64_t>>(Tag::IntList, "int[]"); }
   /// A copy.
@@ -214,28 +220,28 @@ class SHUNT_API IValue {
   std::vector<shunt::Tensor>& toTensorVector() const {
     return list<std::vector<shunt::Tensor>>(Tag::TensorList, "Tensor[]");
   }
-  /// The list, shared with the value.
+  /// An element without a tensor is nullopt.
   std::vector<std::optional<shunt::Tensor>>& toOptionalTensorVector() const {
     return list<std::vector<std::optional<shunt::Tensor>>>(Tag::OptionalTensorList, "Tensor?[]");
   }
-  /// The list of values of any type, shared with the value.
+  /// A list without a vector type above: its elements may have any type.
   std::vector<IValue>& toGenericVector() const { return list<std::vector<IValue>>(Tag::GenericList, "list"); }
-  /// The elements of a list that has no vector type of its own.
+  /// A view of the elements of a generic list, or of a tuple.
   ArrayRef<IValue> toListRef() const;
   ArrayRef<IValue> toTupleElements() const { return list<std::vector<IValue>>(Tag::Tuple, "tuple"); }
-  /// The same by the names of c10's tuples: toTupleRef().elements().
+  /// A view of a tuple with c10's names: toTupleRef().elements().
   struct TupleRef {
     ArrayRef<IValue> parts;
-    /// The tuple's elements.
+    /// Valid while the tuple lives.
     const ArrayRef<IValue>& elements() const { return parts; }
   };
-  /// The tuple, which the value must be.
+  /// Throws if the value is no tuple.
   TupleRef toTupleRef() const;
-  /// The value as a kernel's argument of type T would get it. Needs <shunt/core/boxing.h>, and list.h or dict.h for
-  /// those.
+  /// The value as a kernel gets it as an argument of type T. Throws if it can't be converted. Needs
+  /// `shunt/core/boxing.h`, and `list.h` or `dict.h` for those types.
   template <class T>
   T to() const;
-  /// Handles on the shared contents; need <shunt/core/list.h>, <shunt/core/dict.h>.
+  /// Handles on the shared contents. Need `shunt/core/list.h` or `shunt/core/dict.h`.
   List<IValue> toList() const;
   List<int64_t> toIntList() const&;
   List<int64_t> toIntList() &&;
@@ -244,38 +250,41 @@ class SHUNT_API IValue {
   List<bool> toBoolList() const;
   List<shunt::Tensor> toTensorList() const;
   Dict<IValue, IValue> toGenericDict() const;
-  /// nullopt where there is nothing; else as to<T>().
+  /// nullopt for None, otherwise `to<T>()`.
   template <class T>
   std::optional<T> toOptional() const {
     return isNone() ? std::nullopt : std::optional<T>(to<T>());
   }
 
-  // Comparisons. A tensor is compared element by element: == is an error where it has several.
+  // Tensors are compared element by element, so == throws if they have several elements.
   friend SHUNT_API bool operator==(const IValue& a, const IValue& b);
-  /// A bool, or of two tensors a tensor of bools.
+  /// A bool. For two defined tensors: a tensor of bools, from aten::eq.
   IValue equals(const IValue& other) const;
-  /// Whether both are one object; of values that aren't shared, whether they are equal.
+  /// Whether both are one object; for unshared values: whether they are equal. None is the same as an undefined tensor.
   bool is(const IValue& other) const;
-  /// The same, but tensors that share a storage are aliases.
+  /// Whether both share one object, or are tensors with the same storage.
   bool isAliasOf(const IValue& other) const;
-  /// Throws for lists and dictionaries. Tensors have their identity's.
+  /// Tensors, generators and storages are hashed by identity. Throws shunt::Error for lists and dictionaries.
   size_t hash() const;
   void swap(IValue& other) noexcept { std::swap(*this, other); }
-  /// Whether it is shared by reference count, and not null.
+  /// Whether the value is shared by reference count and not null.
   bool isPtrType() const;
-  /// The shared object. Throws for values that aren't.
+  /// The shared object's address. Throws shunt::Error for unshared values.
   const void* internalToPointer() const;
   TensorImpl* unsafeToTensorImpl() const { return toTensor().unsafeGetTensorImpl(); }
-  /// Of what it shares; 1 where that is nothing.
+  /// The number of references to the shared object; 1 for unshared values.
   size_t use_count() const;
+  /// Hashes the shared object's address. Throws shunt::Error for unshared values.
   struct HashOfIdentity {
     SHUNT_API size_t operator()(const IValue& v) const;
   };
+  /// Compares by `is`.
   struct EqualIdentity {
     bool operator()(const IValue& a, const IValue& b) const { return a.is(b); }
   };
+  /// A set of shared values without repeated objects; getSubValues fills it.
   using HashAliasedIValues = std::unordered_set<IValue, HashOfIdentity, EqualIdentity>;
-  /// Adds the tensors and containers that the value holds, itself among them.
+  /// Adds the tensors, tuples, dictionaries, and lists of tensors or generic values in this value, itself included.
   void getSubValues(HashAliasedIValues& values) const;
 
  private:
@@ -324,7 +333,7 @@ class SHUNT_API IValue {
     else
       payload_.i = o.payload_.i;
   }
-  // Leaves None behind. Every payload is one word that may be moved as bytes, so the tag need not be looked at.
+  // Every payload is one word that may be moved as bytes with any tag.
   void moveFrom(IValue& o) noexcept {
     std::memcpy(static_cast<void*>(&payload_), static_cast<const void*>(&o.payload_), sizeof payload_);
     tag_ = std::exchange(o.tag_, Tag::None);
@@ -339,15 +348,16 @@ inline ArrayRef<IValue> IValue::toListRef() const { return toGenericVector(); }
 
 SHUNT_API std::ostream& operator<<(std::ostream& out, const IValue& v);
 
-/// Puts a value on top of the stack.
+/// Push to and pop from the top of the stack. pop: the stack must not be empty.
 inline void push(Stack& stack, IValue v) { stack.push_back(std::move(v)); }
 inline IValue pop(Stack& stack) {
   IValue v = std::move(stack.back());
   stack.pop_back();
   return v;
 }
-/// Takes the n topmost values off.
+/// Removes the n topmost values.
 inline void drop(Stack& stack, size_t n) { stack.erase(stack.end() - static_cast<ptrdiff_t>(n), stack.end()); }
+/// Value i, from 0, of the n topmost ones.
 inline IValue& peek(Stack& stack, size_t i, size_t n) { return stack[stack.size() - n + i]; }
 
 }  // namespace shunt
