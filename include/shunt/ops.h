@@ -16,7 +16,8 @@
 namespace shunt {
 
 namespace detail {
-/// `number` as the left operand, in the dtype of `other`. Throws if that can't hold it. `name`: the operator's.
+/// `number` as the left operand, in the dtype of `other`. Throws if the dtype can't hold it, or isn't a floating-point
+/// one and `name`, the operator's, is "div".
 SHUNT_API Tensor left_operand(const char* name, const Scalar& number, const Tensor& other);
 }  // namespace detail
 
