@@ -1,5 +1,5 @@
-// What a backend library needs, of <shunt/shunt.h>, beside tensors and registration: the device's name, guard and
-// allocator, the CPU fallback, and loading the library. docs/adapt_your_hardware.md shows how they go together.
+// Headers for backend libraries, in addition to those for tensors and registration: device name, device guard,
+// allocator, CPU fallback and load_library. <shunt/shunt.h> includes them. See docs/adapt_your_hardware.md.
 #pragma once
 
 #include <shunt/core/load_library.h>

@@ -1,9 +1,10 @@
-// Operators as functions (shunt::add, shunt::matmul, ...: generated from the dictionary) and as C++ operators.
+// Operators as functions (shunt::add, shunt::matmul, ..., generated from the dictionary) and as C++ operators.
 //
-// Arithmetic between tensors and numbers follows PyTorch: a number does not raise a tensor's dtype within its category.
-// A number on the left of -, / and % takes the tensor's dtype first, as in libtorch's C++ operators, which aren't
-// Python's there: 2.5 - longs gives longs, and 1.0 / longs is an error.
-// Functions may be called from any thread; tensors are the caller's to synchronise.
+// Arithmetic between tensors and numbers follows PyTorch:
+// - A number doesn't raise a tensor's dtype within its category.
+// - A number on the left of -, / or % is first converted to the tensor's dtype, as by libtorch's C++ operators and
+//   unlike in Python: 2.5 - longs gives longs, and 1.0 / longs throws.
+// Any thread may call the functions. Callers synchronise access to a tensor.
 #pragma once
 
 #include <shunt/core/reduction.h>
@@ -15,11 +16,13 @@
 namespace shunt {
 
 namespace detail {
-/// `number` as an operand on the left of `other`. Throws where `other`'s dtype can't hold it. `name`: the operator's.
+/// `number` as the left operand, in the dtype of `other`. Throws if the dtype can't hold it, or isn't a floating-point
+/// one and `name`, the operator's, is "div".
 SHUNT_API Tensor left_operand(const char* name, const Scalar& number, const Tensor& other);
 }  // namespace detail
 
-// Tensor op Tensor, Tensor op Scalar, Scalar op Tensor.
+// Tensor op Tensor, Tensor op Scalar, Scalar op Tensor. Doxygen would take the macro's uses for functions.
+// @cond MACRO
 #define SHUNT_BINARY_OPERATOR(symbol, tensor_tensor, tensor_scalar, scalar_tensor)          \
   inline Tensor operator symbol(const Tensor& a, const Tensor& b) { return tensor_tensor; } \
   inline Tensor operator symbol(const Tensor& a, const Scalar& b) { return tensor_scalar; } \
@@ -40,13 +43,14 @@ SHUNT_BINARY_OPERATOR(&, a.bitwise_and(b), a.bitwise_and(b), b.bitwise_and(a))
 SHUNT_BINARY_OPERATOR(|, a.bitwise_or(b), a.bitwise_or(b), b.bitwise_or(a))
 SHUNT_BINARY_OPERATOR(^, a.bitwise_xor(b), a.bitwise_xor(b), b.bitwise_xor(a))
 #undef SHUNT_BINARY_OPERATOR
+// @endcond
 
-// Over one dimension. (A number could also be var(self, unbiased), as it converts to bool.)
+/// Over one dimension. This overload keeps `dim` from converting to the bool of var(self, unbiased).
 template <std::signed_integral Dim>
 Tensor var(const Tensor& self, Dim dim) {
   return var(self, IntArrayRef(int64_t{dim}));
 }
-/// Over one dimension. (A number could also be std(unbiased), as it converts to bool.)
+/// Over one dimension; see var.
 template <std::signed_integral Dim>
 Tensor std(const Tensor& self, Dim dim) {
   return std(self, IntArrayRef(int64_t{dim}));

@@ -1,7 +1,8 @@
-// Everything that a program needs: tensors, operators, autograd, modes and subclasses, transforms, graphs, compiled
-// functions, registration, operators from functors, libraries and backends that are loaded, the compiler's reports.
-// It leaves out what few programs call, as plans over memory of other libraries, look-ups by name, drawings of graphs
-// and batching rules, and parts that Shunt's libraries share:
+// The header for programs: tensors, operators, autograd, modes, tensor subclasses, transforms, graphs, compiled
+// functions, registration, operators from functors, loaded libraries and backends, and the compiler's reports.
+//
+// It leaves out headers that few programs need (for plans over other libraries' memory, lookups by name, drawings of
+// graphs, batching rules), and those that Shunt's libraries share:
 //   autograd     accumulate_grad, as_strided_backward, current_run, graph_tensor
 //   compile      host_plan
 //   core         annotate, by_name, complete_arguments, dangling, environment, file_size_signal, fork, isa, missed_call

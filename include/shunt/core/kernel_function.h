@@ -1,9 +1,10 @@
-// Kernels: what a registration holds, what a table entry calls, and the conversions between boxed and unboxed calls.
+// KernelFunction: a type-erased kernel, as registrations hold it and table entries call it.
 //
-// A kernel is callable in two forms. Unboxed: `Return(*)(OperatorKernel*, DispatchKeySet, Args...)`, erased to void*
-// and always called with the operator's one C++ signature. Boxed: arguments and returns on a Stack. Each form is
-// derived from the other by the templates in boxing.h. Table entries are immutable; the functor is kept alive by the
-// OpState.
+// A kernel has two forms; templates in boxing.h derive each from the other:
+//   unboxed   `Return(*)(OperatorKernel*, DispatchKeySet, Args...)`, erased to void*. Every call uses the operator's
+//             one C++ signature.
+//   boxed     Arguments and returns are on a Stack.
+// Table entries are immutable. The OpState that holds them shares ownership of their functors.
 #pragma once
 
 #include <shunt/core/boxing.h>
@@ -14,21 +15,21 @@ namespace shunt {
 
 class OperatorHandle;
 
-/// A function named as a template argument: SHUNT_FN(f) is such a value, and a kernel made from it has no indirection.
+/// A function as a template argument. SHUNT_FN(f) makes one; a kernel made from it calls f without indirection.
 template <class Signature, Signature* Fn>
 struct CompileTimeFunctionPointer {};
 #define SHUNT_FN(...)                                                                                        \
   ::shunt::CompileTimeFunctionPointer<std::remove_pointer_t<std::remove_reference_t<decltype(__VA_ARGS__)>>, \
                                       (__VA_ARGS__)>()
 
-/// A boxed kernel: takes the arguments off the stack, and leaves the returns.
+/// A boxed kernel: pops the arguments off the stack and pushes the returns.
 using BoxedKernelFn = void (*)(OperatorKernel*, const OperatorHandle&, DispatchKeySet, Stack*);
 
 /// The type-erased kernel of a registration or a table slot.
 struct KernelFunction {
-  void* unboxed = nullptr;  // null: only boxed
-  BoxedKernelFn boxed = nullptr;
-  intrusive_ptr<OperatorKernel> functor;
+  void* unboxed = nullptr;                  // null: the kernel has only the boxed form
+  BoxedKernelFn boxed = nullptr;            // null: no kernel
+  intrusive_ptr<OperatorKernel> functor;    // null for functions known at compile time
   const CppSignature* signature = nullptr;  // null for boxed kernels
 
   /// Whether there is a kernel.
@@ -38,16 +39,16 @@ struct KernelFunction {
     return unboxed == o.unboxed && boxed == o.boxed && functor == o.functor;
   }
 
-  /// A kernel that calls look past.
+  /// A kernel that makes calls skip its key.
   static KernelFunction makeFallthrough() {
     KernelFunction k;
     k.boxed = &fallthroughKernel;
     return k;
   }
-  /// The marker's address; calling it is a bug of Shunt's, since the mask removes its key from every call.
+  /// Its address marks a fallthrough. Throws an internal error if called: the mask removes its key from every call.
   SHUNT_API static void fallthroughKernel(OperatorKernel*, const OperatorHandle&, DispatchKeySet, Stack*);
 
-  /// From a function known at compile time: called directly from the table entry.
+  /// From a function known at compile time. The table entry calls it directly.
   template <auto Fn>
   static KernelFunction fromFunction() {
     using T = boxing::FunctionTraits<decltype(Fn)>;
@@ -57,7 +58,7 @@ struct KernelFunction {
     k.signature = &CppSignature::of<typename T::Signature>();
     return k;
   }
-  /// From a function pointer or a functor known at run time: one more indirection.
+  /// From a function pointer or functor known at run time. Each call costs one more indirection.
   template <class F>
   static KernelFunction fromFunctor(F f) {
     using T = boxing::FunctionTraits<F>;
@@ -69,7 +70,7 @@ struct KernelFunction {
     k.signature = &CppSignature::of<typename T::Signature>();
     return k;
   }
-  /// `fn(const OperatorHandle&, Stack*)` or `fn(const OperatorHandle&, DispatchKeySet, Stack*)`.
+  /// From `fn(const OperatorHandle&, Stack*)` or `fn(const OperatorHandle&, DispatchKeySet, Stack*)`.
   template <class F>
   static KernelFunction fromBoxed(F f) {
     KernelFunction k;
@@ -77,7 +78,7 @@ struct KernelFunction {
     k.boxed = &boxing::BoxedFunctor<F>::call;
     return k;
   }
-  /// From an object of kernel class F, which derives from OperatorKernel.
+  /// Takes ownership of an object whose class is F, derived from OperatorKernel.
   template <class F>
   static KernelFunction fromUserFunctor(std::unique_ptr<OperatorKernel> functor) {
     using T = boxing::FunctionTraits<F>;
@@ -90,35 +91,41 @@ struct KernelFunction {
     return k;
   }
 
-  // PyTorch's names of the factories. kAllowLegacyTypes is accepted and means nothing: one list of types serves all.
+  // The factories under PyTorch's names. kAllowLegacyTypes has no effect: there is one list of types.
+
+  /// From a boxed function known at compile time.
   template <auto Fn>
   static KernelFunction makeFromBoxedFunction() {
     KernelFunction k;
     k.boxed = &boxing::callStaticBoxed<Fn>;
     return k;
   }
+  /// fromUserFunctor: takes ownership of an object of class F.
   template <bool kAllowLegacyTypes = false, class F>
   static KernelFunction makeFromUnboxedFunctor(std::unique_ptr<OperatorKernel> functor) {
     return fromUserFunctor<F>(std::move(functor));
   }
+  /// fromFunction, from SHUNT_FN(f): calls have no indirection.
   template <class Signature, Signature* Fn, bool kAllowLegacyTypes = false>
   static KernelFunction makeFromUnboxedFunction(CompileTimeFunctionPointer<Signature, Fn>) {
     return fromFunction<Fn>();
   }
+  /// fromFunctor, from a function pointer: calls have one more indirection than with SHUNT_FN.
   template <bool kAllowLegacyTypes = false, class Signature>
   static KernelFunction makeFromUnboxedRuntimeFunction(Signature* fn) {
     return fromFunctor(fn);
   }
+  /// fromFunctor, from a copy of `f`, whose operator() must not be overloaded.
   template <bool kAllowLegacyTypes = false, class F>
   static KernelFunction makeFromUnboxedLambda(F&& f) {
     return fromFunctor(std::decay_t<F>(std::forward<F>(f)));
   }
 
-  /// Calls the kernel itself; nothing is dispatched.
+  /// Runs this kernel without dispatch. The stack holds the arguments, then the returns.
   void callBoxed(const OperatorHandle& op, DispatchKeySet ks, Stack* stack) const {
     boxed(functor.get(), op, ks, stack);
   }
-  /// The same with arguments of C++ types. Throws where the kernel's signature is another one.
+  /// The same with C++ arguments. Throws if the kernel has another C++ signature.
   template <class R, class... A>
   R call(const OperatorHandle& op, DispatchKeySet ks, A... a) const {
     if (unboxed == nullptr)

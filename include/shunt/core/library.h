@@ -1,21 +1,21 @@
-// Library: registration blocks. A library object holds its registrations and takes them back when it is destroyed.
+// Library: a registration block. It owns its registrations and withdraws them when it is destroyed.
 //
 //   SHUNT_LIBRARY(myops, m)           { m.def("myadd(Tensor self, Tensor other) -> Tensor"); }
 //   SHUNT_LIBRARY_IMPL(myops, CPU, m) { m.impl("myadd", &myadd_cpu); }
 //   SHUNT_LIBRARY_IMPL(_, MyKey, m)   { m.fallback(CppFunction::makeFallthrough()); }
 //
-// Used at static initialisation or any time later, on any thread; one Library object is not for several threads at
-// once.
+// Blocks work at static initialisation and at any later time, on any thread. Several threads must not use one Library
+// object at once.
 #pragma once
 
 #include <shunt/core/dispatcher.h>
 
 namespace shunt {
 
-/// A kernel to register, with what is known of it.
+/// A kernel to register, and the key that dispatch() gave it.
 class SHUNT_API CppFunction {
  public:
-  /// A function pointer, or any copyable callable whose operator() is not overloaded.
+  /// From a function pointer, or a copyable callable whose operator() is not overloaded.
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, CppFunction> &&
              !std::is_same_v<std::remove_cvref_t<F>, KernelFunction>)
@@ -27,26 +27,27 @@ class SHUNT_API CppFunction {
   static CppFunction makeFromUnboxedFunction(F&& f) {
     return CppFunction(std::forward<F>(f));
   }
-  /// No kernel: calls look past the key.
+  /// No kernel: calls skip the key.
   static CppFunction makeFallthrough() { return CppFunction(KernelFunction::makeFallthrough(), 0); }
-  /// A kernel for any operator: f(op, stack), or f(op, keys, stack).
+  /// A boxed kernel, for operators of any signature: f(op, stack) or f(op, keys, stack).
   template <class F>
   static CppFunction makeFromBoxed(F f) {
     return CppFunction(KernelFunction::fromBoxed(std::move(f)), 0);
   }
-  /// The same from a function that is known at compile time.
+  /// The same from a function known at compile time.
   template <auto Fn>
   static CppFunction makeFromBoxedFunction() {
     return CppFunction(KernelFunction::makeFromBoxedFunction<Fn>(), 0);
   }
-  /// A function known at compile time: no indirection at run time.
+  /// From a function known at compile time: calls have no indirection.
   template <auto Fn>
   static CppFunction makeUnboxed() {
     return CppFunction(KernelFunction::fromFunction<Fn>(), 0);
   }
 
-  /// The kernel, and the key that dispatch() gave it.
+  /// The kernel as it will be registered.
   const KernelFunction& kernel() const { return kernel_; }
+  /// The key that dispatch() gave it; none: the block's.
   std::optional<DispatchKey> dispatch_key() const { return key_; }
 
  private:
@@ -56,33 +57,36 @@ class SHUNT_API CppFunction {
   std::optional<DispatchKey> key_;
 };
 
-/// A kernel for a key other than the block's.
+/// `f` as a kernel for `key`. Its block must have the same key or none.
 inline CppFunction dispatch(DispatchKey key, CppFunction f) {
   f.key_ = key;
   return f;
 }
 
-/// The key of a device type's kernels.
+/// The key for kernels of a device type.
 inline DispatchKey dispatchKeyOf(DeviceType type) { return toRuntimeKey(Functionality::Dense, backendOf(type)); }
 inline CppFunction dispatch(DeviceType type, CppFunction f) { return dispatch(dispatchKeyOf(type), std::move(f)); }
 
 class SHUNT_API Library {
  public:
-  /// Which of SHUNT_LIBRARY, SHUNT_LIBRARY_FRAGMENT and SHUNT_LIBRARY_IMPL it is.
+  /// SHUNT_LIBRARY (once per namespace), SHUNT_LIBRARY_FRAGMENT (more definitions), SHUNT_LIBRARY_IMPL (kernels only).
   enum class Kind { kDef, kFragment, kImpl };
-  /// `ns` "_" (IMPL only) is the wildcard for fallbacks.
+  /// `ns` "_" (kImpl only) is the wildcard for fallbacks. Throws if a second kDef library has the namespace.
   Library(Kind kind, std::string ns, std::optional<DispatchKey> key = std::nullopt,
           std::source_location where = std::source_location::current());
   Library(Library&&) = default;
   ~Library() { reset(); }
 
+  /// Defines an operator. Throws in kImpl libraries, and for a namespace other than the library's.
   Library& def(FunctionSchema schema, std::source_location where = std::source_location::current());
-  /// A schema without namespace, or with this library's.
+  /// The schema as text; the namespace may be left out.
   Library& def(std::string_view schema, std::source_location where = std::source_location::current());
-  /// A name or a schema with a kernel for every backend (CompositeImplicit); a bare name gets the schema of the
-  /// function.
+  /// Registers `f` too, for the key that dispatch() gave it or CompositeImplicitAutograd. A bare name takes its schema
+  /// from the function's signature, so `f` must not be boxed.
   Library& def(std::string_view name_or_schema, CppFunction f,
                std::source_location where = std::source_location::current());
+  /// Registers a kernel: for the key of `f`, else the library's, else CompositeImplicitAutograd. The operator may be
+  /// defined later. Throws if `f` and the library have different keys.
   Library& impl(std::string_view name, CppFunction f, std::source_location where = std::source_location::current());
   Library& impl(std::string_view name, DispatchKey key, CppFunction f,
                 std::source_location where = std::source_location::current()) {
@@ -92,24 +96,26 @@ class SHUNT_API Library {
                 std::source_location where = std::source_location::current()) {
     return impl(name, dispatch(type, std::move(f)), where);
   }
-  /// Kernels made from functor F for an operator that is defined already, and for its in-place form ("f_" of "f", with
-  /// the same overload name) and its out= form ("f.out", or "f.N_out" of "f.N") where those are defined too. Needs
+  /// Registers kernels made from functor F for the operator "f" and those of its forms that are defined: in-place "f_"
+  /// (same overload name) and out= "f.out" (of "f.N": "f.N_out"). Throws unless "f" is defined. Needs
   /// <shunt/elementwise/library.h>.
   template <class F>
   Library& elementwise(std::string_view name, std::source_location where = std::source_location::current());
+  /// A kernel for every operator, for the key of `f` or the library's. Throws without a key, or unless `ns` is "_".
   Library& fallback(CppFunction f, std::source_location where = std::source_location::current());
-  /// Takes every registration back, newest first, and waits until other threads have destroyed the functors that they
-  /// were about to, so the caller may hold no lock that a functor's destructor takes; inside such a destructor it
-  /// doesn't wait. Nor for calls: those of other threads may be running in the kernels still.
+  /// Withdraws every registration, newest first, and waits until other threads have destroyed the functors that they
+  /// were about to destroy.
+  /// - The caller must hold no lock that a functor's destructor takes.
+  /// - It doesn't wait inside such a destructor.
+  /// - It doesn't wait for calls: other threads may still run the kernels.
   void reset();
-  /// Takes every registration back and waits until all calls of other threads that began before are over, and
-  /// everything that held the kernels' functors is gone: then their code may be unloaded. An error, which changes
-  /// nothing, inside a call of this thread's own.
+  /// Calls reset(), and waits until all earlier calls of other threads have ended and the kernels' functors are
+  /// destroyed. After that, their code may be unloaded. Throws, and changes nothing, inside a call of this thread or a
+  /// Dispatcher::Batch. Throws after reset() on systems without membarrier(2).
   void drain();
 
  private:
-  /// The forms of an elementwise operator: its name without overload, and the forms' full names, empty where not
-  /// defined.
+  /// The base name of an elementwise operator, and the full names of its forms; empty: not defined.
   struct ElementwiseForms {
     std::string base, inplace, out;
   };

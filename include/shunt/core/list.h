@@ -1,8 +1,10 @@
-// List<T>: a typed handle on the list that an IValue holds. Copies share the elements, as copies of the IValue do.
+// List<T>: a typed handle to the list that an IValue holds. Copies share the elements, as copies of the IValue do.
 //
-// int, double, bool, Tensor and Tensor? lists are the vectors that kernels get as views; lists of anything else hold
-// IValues. Elements are read and written by value; what `list[i]` and iterators give are references that do so. As
-// those of std::vector, functions that take a position throw std::out_of_range. Not synchronised.
+// - Lists of int, double, bool, Tensor and Tensor? are vectors, which kernels receive as views. Other lists hold
+//   IValues.
+// - Elements are read and written by value, through proxy references where `list[i]` or an iterator gives one.
+// - A bad index throws std::out_of_range, as does pop_back() on an empty list. Iterators are unchecked.
+// - Not synchronised: handles to one list must not be used by several threads at once if one of them writes.
 #pragma once
 
 #include <shunt/core/boxing.h>
@@ -69,7 +71,7 @@ struct IValueAccess {
 
 [[noreturn]] SHUNT_COLD inline void throwOutOfRange(const std::string& what) { throw std::out_of_range(what); }
 
-/// What `list[i]` of a constant list is: a reference where the element is stored as what it is read as.
+/// What `list[i]` of a constant list returns: a reference if the stored element contains a T, else a value.
 template <class T>
 struct ConstElement {
   using Type = T;
@@ -101,7 +103,7 @@ struct ConstElement<std::optional<std::string>> {
 
 }  // namespace detail
 
-/// An element in its list: converts to its value, and assignment writes the element. Valid until the list's length
+/// A proxy for one element: converts to its value; assignment writes the element. Valid until the list's length
 /// changes.
 template <class T>
 class ListElementReference {
@@ -147,7 +149,7 @@ class ListElementReference {
   Stored* element_;
 };
 
-/// Random access; as std::vector's, invalid once the list's length changes.
+/// A random-access iterator. Invalid once the list's length changes, as with std::vector.
 template <class T>
 class ListIterator {
   using Position = typename std::vector<typename detail::ListElement<T>::Stored>::iterator;
@@ -161,7 +163,7 @@ class ListIterator {
 
   ListIterator() = default;
   explicit ListIterator(Position position) : position_(position) {}
-  /// The position that it refers to.
+  /// The iterator into the list's vector.
   Position position() const { return position_; }
   reference operator*() const { return reference(*position_); }
   reference operator[](difference_type n) const { return reference(position_[n]); }
@@ -195,6 +197,7 @@ class List {
   using value_type = T;
   using size_type = size_t;
   using iterator = ListIterator<T>;
+  /// What operator[] returns, for a non-const and a const list.
   using internal_reference_type = ListElementReference<T>;
   using internal_const_reference_type = typename detail::ConstElement<T>::Type;
 
@@ -204,9 +207,9 @@ class List {
     reserve(values.size());
     for (const T& v : values) push_back(v);
   }
-  /// Shares the value's elements; an error that names both types where it holds something else.
+  /// Shares the value's elements. Throws an error that names both types if it holds something else.
   explicit List(const IValue& v) : object_(detail::IValueAccess::share<Vector>(v, Element::tag, "list")) {}
-  // No moves: a handle always has a list.
+  // No moves: a handle always refers to a list.
   List(const List&) = default;
   List& operator=(const List&) = default;
   operator IValue() const { return detail::IValueAccess::make(Element::tag, object_); }
@@ -218,7 +221,7 @@ class List {
   typename detail::ConstElement<T>::Type operator[](size_t i) const { return detail::ConstElement<T>::get(at(i)); }
   /// Replaces an element; throws std::out_of_range.
   void set(size_t i, T v) const { at(i) = Element::store(std::move(v)); }
-  /// The element, in whose place an empty one stays.
+  /// Returns the element and leaves T() in its place.
   T extract(size_t i) const {
     T out = get(i);
     at(i) = Element::store(T());
@@ -230,7 +233,7 @@ class List {
   iterator insert(iterator before, T v) const {
     return iterator(elements().insert(before.position(), Element::store(std::move(v))));
   }
-  /// Makes an element in front of another.
+  /// Inserts T(args...) before `before`.
   template <class... Args>
   iterator emplace(iterator before, Args&&... args) const {
     return insert(before, T(std::forward<Args>(args)...));
@@ -244,7 +247,7 @@ class List {
   void emplace_back(Args&&... args) const {
     push_back(T(std::forward<Args>(args)...));
   }
-  /// Adds the other list's elements at the end.
+  /// Appends copies of the other list's elements; `other` may be this list.
   void append(const List& other) const {
     const Vector more = other.elements();
     elements().insert(elements().end(), more.begin(), more.end());
@@ -257,20 +260,20 @@ class List {
   void resize(size_t n, const T& v) const { elements().resize(n, Element::store(v)); }
   void reserve(size_t n) const { elements().reserve(n); }
   void clear() const { elements().clear(); }
-  /// A list of its own with the same elements.
+  /// A new list with copies of the elements.
   List copy() const {
     List out;
     out.elements() = elements();
     return out;
   }
-  /// A copy of the elements.
+  /// The elements as a vector.
   std::vector<T> vec() const {
     std::vector<T> out;
     out.reserve(size());
     for (const auto& e : elements()) out.push_back(Element::load(e));
     return out;
   }
-  /// Whether both are handles on one list.
+  /// Whether both handles refer to one list.
   bool is(const List& other) const { return object_ == other.object_; }
   size_t use_count() const { return object_.use_count(); }
   friend bool operator==(const List& a, const List& b)
@@ -290,7 +293,7 @@ class List {
 };
 
 inline List<IValue> IValue::toList() const { return List<IValue>(*this); }
-// The vectors' functions name the list's type where the value is something else.
+// toIntVector() etc. throw an error that names the list's type if the value holds something else.
 inline List<int64_t> IValue::toIntList() const& { return toIntVector(), List<int64_t>(*this); }
 inline List<double> IValue::toDoubleList() const& { return toDoubleVector(), List<double>(*this); }
 inline List<bool> IValue::toBoolList() const { return toBoolVector(), List<bool>(*this); }
@@ -299,13 +302,13 @@ inline List<std::complex<double>> IValue::toComplexDoubleList() const { throwTyp
 inline List<int64_t> IValue::toIntList() && { return toIntVector(), List<int64_t>(std::exchange(*this, IValue())); }
 inline List<double> IValue::toDoubleList() && { return toDoubleVector(), List<double>(std::exchange(*this, IValue())); }
 
-/// A handle of another type on the same list; each access checks the type it reads. An error where its elements are
-/// stored otherwise.
+/// A List<T> handle to the same list; each access checks the type that it reads. Throws if lists of T are stored as
+/// vectors and not as IValues.
 template <class T>
 List<T> toTypedList(const List<IValue>& list) {
   return List<T>(IValue(list));
 }
-/// The list with elements of any type, shared with the typed one.
+/// An untyped handle to the same list. Throws if lists of T are stored as vectors.
 template <class T>
 List<IValue> toList(const List<T>& list) {
   return List<IValue>(IValue(list));
@@ -313,6 +316,7 @@ List<IValue> toList(const List<T>& list) {
 
 namespace boxing {
 
+/// The schema type of a list of T: `int[]` for int64_t.
 template <class T>
 Type listTypeOf() {
   return listOf(BoxTraits<T>::schemaType());
@@ -325,10 +329,10 @@ struct BoxTraits<List<T>> {
   static List<T> unbox(IValue& v) { return List<T>(v); }
 };
 
-// Lists without a vector type of their own: elements are unboxed into storage that lives while the kernel runs.
+/// The unboxed elements of a list that isn't stored as a vector of T.
 template <class T>
 struct ListHolder {
-  std::vector<T> values;
+  std::vector<T> values;  // lives while the kernel runs
   operator ArrayRef<T>() const { return values; }
   auto begin() const { return values.begin(); }
   auto end() const { return values.end(); }

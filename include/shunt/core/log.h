@@ -1,7 +1,7 @@
-// The log sink: where the library's warnings go. Shunt itself never prints anything else.
+// The log sink: receives the library's warnings. Shunt prints nothing else.
 //
-// The default sink writes one line to stderr. Any thread may log or set the sink; the sink may be called from several
-// threads at once and must not throw.
+// The default sink writes one line per message to stderr, down to the level in SHUNT_LOG (default: warning). Any thread
+// may log or set the sink.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -11,23 +11,23 @@
 
 namespace shunt {
 
-/// How grave a message is, gravest first.
+/// A message's severity, most severe first.
 enum class LogLevel { kError, kWarning, kInfo, kDebug };
 
-/// Takes each message; it may be called from several threads at once, and must not throw.
+/// Receives each message. Several threads may call it at once; it must not throw.
 using LogSink = void (*)(LogLevel level, const char* message);
 
-/// Replaces the sink; null restores the default. Returns the one before.
+/// Replaces the sink and returns the previous one. Null restores the default.
 SHUNT_API LogSink set_log_sink(LogSink sink);
 
 namespace detail {
 SHUNT_API SHUNT_COLD void log(LogLevel level, const std::string& message);
 SHUNT_COLD inline void logWarning(const std::string& message) { log(LogLevel::kWarning, message); }
-/// A warning that one process needs once: `given` says whether it has been given.
+/// Logs a warning once per process: `given`, the warning's flag, is set by the first call. See WarnAlways.
 SHUNT_API SHUNT_COLD void logWarningOnce(std::atomic<bool>& given, const char* message);
 }  // namespace detail
 
-/// While it lives, warnings that a process gets once are given each time, on all threads.
+/// While it lives, once-per-process warnings are logged each time, on all threads (`on` = false: once again).
 class SHUNT_API WarnAlways {
  public:
   explicit WarnAlways(bool on = true);

@@ -1,4 +1,4 @@
-// Compiler-dependent spellings used by public headers. clang and g++ only.
+// Compiler-dependent macros of the public headers, for clang and g++.
 #pragma once
 
 #if !defined(__cplusplus) || __cplusplus < 202002L
@@ -9,7 +9,7 @@
 #define SHUNT_ALWAYS_INLINE inline __attribute__((always_inline))
 #define SHUNT_NOINLINE __attribute__((noinline))
 #define SHUNT_COLD __attribute__((noinline, cold))
-// Thread-locals of libshunt.so are reached by one fs-relative load, also from other libraries.
+// One fs-relative load reads a thread-local of libshunt.so, also from other libraries.
 #define SHUNT_TLS_MODEL __attribute__((tls_model("initial-exec")))
 
 #define SHUNT_CONCAT_IMPL(a, b) a##b

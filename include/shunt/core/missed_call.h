@@ -1,7 +1,8 @@
-// A guard's miss: a thunk met operands that none of its loops is made for, and runs the interpreter's entry instead.
-// Every few misses of a thread one is sampled, and now and then a sampled one is recorded for the compiler. Each thread
-// touches its own countdown only; what samples add up to is a jit::MissCount, which lives as long as the process. Note
-// [Operands that miss] (src/tiering/missed_call.cpp).
+// The miss path of a thunk's guard: none of the thunk's loops fits the operands, so the interpreter's entry runs.
+//
+// One of every few misses of a thread is sampled, and some sampled misses are recorded for the compiler. Each thread
+// has its own countdown. Samples add up in a jit::MissCount, which is never freed. See Note [Operands that miss]
+// (src/tiering/missed_call.cpp).
 #pragma once
 
 #include <shunt/core/hot.h>
@@ -16,13 +17,13 @@ struct MissRecording;
 
 namespace detail {
 
-/// Misses of this thread until one is sampled.
+/// Misses of this thread until the next sample.
 extern SHUNT_API constinit thread_local int64_t miss_countdown SHUNT_TLS_MODEL;
 
-/// Where the thunk counts: the compiler puts a constant in the place of this call. Null in the library itself.
+/// The thunk's counter: the compiler replaces this call with a constant. Returns null outside thunks.
 [[gnu::const]] SHUNT_API jit::MissCount* plannedMisses() noexcept;
 
-/// One sampled miss, from before the interpreter's entry to after it.
+/// Spans one sampled miss: lives while the interpreter's entry runs.
 class SHUNT_API MissedCall {
  public:
   SHUNT_COLD explicit MissedCall(jit::MissCount* misses);
@@ -31,7 +32,7 @@ class SHUNT_API MissedCall {
   MissedCall& operator=(const MissedCall&) = delete;
 
  private:
-  jit::MissRecording* recording_ = nullptr;  // null: it isn't recorded
+  jit::MissRecording* recording_ = nullptr;  // null: not recorded
 };
 
 template <class R, class... A>
@@ -40,7 +41,7 @@ SHUNT_COLD SHUNT_NOINLINE R runSampledMiss(jit::MissCount* misses, R (*entry)(A.
   return entry(std::forward<A>(a)...);
 }
 
-/// Behind a guard: the interpreter's entry.
+/// Calls the interpreter's entry after a guard's miss, and samples.
 template <class R, class... A>
 SHUNT_ALWAYS_INLINE R runMissed(jit::MissCount* misses, R (*entry)(A...), std::type_identity_t<A>... a) {
   if (--miss_countdown <= 0) [[unlikely]]

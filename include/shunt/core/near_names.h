@@ -1,4 +1,4 @@
-// Which of the names that exist a misspelt one may mean: for the messages of lookups that found nothing. Any thread.
+// Suggestions for misspelt names, for the messages of failed lookups. Pure functions; any thread.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -10,18 +10,20 @@
 
 namespace shunt::detail {
 
-/// Insertions, deletions, substitutions and swaps of two adjacent letters (optimal string alignment) between two names,
-/// upper and lower case alike.
+/// The edit distance (optimal string alignment): insertions, deletions, substitutions and swaps of two adjacent letters
+/// count 1 each; case doesn't count.
 SHUNT_API size_t spellingDistance(std::string_view a, std::string_view b);
 
-/// The known names that differ from `name` in at most a third of its letters (and 4), the nearest first, then in the
-/// order given: those of the least distance and of one more, no more than `most`, each once, and never `name` itself.
+/// The known names nearest to `name`, at most `most`, each once, nearest first, equally near ones in the given order.
+/// - Their distance is at most a third of the letters of `name`, rounded, and at most 4.
+/// - It is at most 1 more than that of the nearest.
+/// - `name` itself is never among them.
 SHUNT_API std::vector<std::string> nearNames(std::string_view name, const std::vector<std::string>& known,
                                              size_t most = 3);
 
-/// "; did you mean 'a' or 'b'?", or nothing where there are no names: the end of a message.
+/// The end of a message: "; did you mean 'a' or 'b'?", or "" if there are no names.
 SHUNT_API std::string didYouMean(const std::vector<std::string>& near);
-/// The same for those of the known names that are near.
+/// The same for nearNames(name, known).
 SHUNT_API std::string didYouMean(std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace shunt::detail

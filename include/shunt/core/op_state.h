@@ -1,8 +1,9 @@
-// OpState: everything a call reads of its operator, immutable, and Operator: the pointer through which it is published.
+// OpState: an operator's immutable dispatch state, which Operator publishes and calls read. Any thread may call.
 //
-// Built under the dispatcher's lock by one pure function from the registrations (src/dispatch/compute_table.h),
-// published by Operator::state, used and reclaimed by Note [One world per call] (world.h). A redispatch uses the
-// OpState of its own call's frame, so a call runs in the world it started in even if a kernel inside it registers.
+// - One pure function computes it from the registrations, under the dispatcher's lock (src/dispatch/compute_table.h).
+// - Operator::state publishes it. Note [One world per call] (world.h) says how it is used and reclaimed.
+// - A redispatch uses the OpState in its call's frame. So a call runs in the world in which it started, even if a
+//   kernel inside it registers.
 #pragma once
 
 #include <shunt/core/hot.h>
@@ -20,7 +21,7 @@ namespace shunt {
 class Operator;
 class OperatorEntry;
 
-/// Why a table slot holds what it holds.
+/// Why a table slot holds its kernel: Note [Precedence] (src/dispatch/compute_table.h).
 enum class EntryReason : uint8_t {
   kMissing,
   kKernel,
@@ -34,14 +35,16 @@ enum class EntryReason : uint8_t {
   kAmbiguousAutogradOther,
 };
 
-/// One slot of the derived table. `version` changes whenever the slot's content does, and is never reused.
+/// One slot of the derived table. `version` changes with the slot's content and is never reused.
 struct TableEntry {
   void* unboxed = nullptr;
-  BoxedKernelFn boxed = nullptr;  // never null: missing slots hold a function that throws
+  BoxedKernelFn boxed = nullptr;  // never null in a table: missing slots hold a function that throws
   OperatorKernel* functor = nullptr;
   uint64_t version = 0;
   EntryReason reason = EntryReason::kMissing;
 
+  /// Runs the kernel in the caller's CallFrame, boxing the arguments if it has only the boxed form. R(A...) must be the
+  /// operator's C++ signature.
   template <class R, class... A>
   SHUNT_ALWAYS_INLINE R call(const Operator& op, DispatchKeySet ks, A... a) const;
 };
@@ -49,16 +52,19 @@ struct TableEntry {
 class SHUNT_API OpState {
  public:
   explicit OpState(const Operator* op) : op_(op) {}
+  /// The operator whose state this is.
   const Operator* op() const { return op_; }
+  /// One of kNumSlots slots; the index isn't checked.
   const TableEntry& entry(int slot) const { return table_[static_cast<size_t>(slot)]; }
+  /// The entry for the highest key in `ks`, which has to be masked by maskFor().
   const TableEntry& lookup(DispatchKeySet ks) const { return entry(ks.highestSlot()); }
-  /// The keys a call looks at: those that do not fall through on its backend.
+  /// The keys that a call considers: those that do not fall through on its highest backend.
   SHUNT_ALWAYS_INLINE DispatchKeySet maskFor(DispatchKeySet ks) const {
     if (!mask_per_backend_) [[likely]]
       return mask_;
     return backend_masks_[static_cast<size_t>(ks.highestBackend())];
   }
-  /// Null without hot entries.
+  /// Null if there are no hot entries.
   const detail::HotTable* hot() const { return hot_.get(); }
 
  private:
@@ -75,16 +81,17 @@ class SHUNT_API OpState {
   std::vector<intrusive_ptr<intrusive_ptr_target>> thunks_;  // of the hot entries
 };
 
-/// An operator's identity and its published state. The dictionary's are constant-initialised symbols, others live on
-/// the heap; none is ever destroyed, so handles stay valid.
+/// An operator's identity and its published state. The dictionary's operators are constant-initialised symbols; others
+/// live on the heap. None is ever destroyed, so handles stay valid.
 class SHUNT_API Operator {
  public:
   constexpr Operator(const char* name, const char* overload) : name_(name), overload_(overload) {}
   Operator(const Operator&) = delete;
   Operator& operator=(const Operator&) = delete;
-  /// The operator's name, "aten::add.Tensor".
+  /// The qualified name without the overload: "aten::add".
   std::string_view name() const { return name_; }
   std::string_view overload() const { return overload_; }
+  /// Null until something is registered. Read it through a CallFrame, which keeps the state alive.
   const std::atomic<const OpState*>& state() const { return state_; }
   OperatorEntry* entry() const { return entry_.load(std::memory_order_acquire); }
 
@@ -96,10 +103,11 @@ class SHUNT_API Operator {
   const char* overload_;
 };
 
+/// A handle whose calls take C++ arguments. Only OperatorHandle::typed() makes one, which checks the signature.
 template <class Signature>
 class TypedOperatorHandle;
 
-/// A handle on an operator, good for as long as the process lives.
+/// A handle to an operator. Valid until the process ends.
 class SHUNT_API OperatorHandle {
  public:
   explicit OperatorHandle(const Operator& op) : op_(&op) {}
@@ -108,26 +116,28 @@ class SHUNT_API OperatorHandle {
   const OperatorName operator_name() const {
     return OperatorName(std::string(op_->name()), std::string(op_->overload()));
   }
-  /// Whether it is defined: kernels may be registered before.
+  /// Whether it is defined. Kernels may be registered before the definition.
   bool hasSchema() const;
-  /// Throws when the operator has kernels but no definition.
+  /// Throws if the operator has no definition.
   const FunctionSchema& schema() const;
-  /// Arguments on the stack, in the schema's order and complete; they are replaced by the returns.
+  /// Takes the arguments from the top of the stack, complete and in the schema's order, and leaves the returns there.
   void callBoxed(Stack* stack) const;
   void callBoxed(Stack& stack) const { callBoxed(&stack); }
+  /// The same for the keys in `ks` only; the thread's key sets are not applied.
   void redispatchBoxed(DispatchKeySet ks, Stack* stack) const;
-  /// What is registered: the truth, one line each, stable order.
+  /// The registrations, one per line, in a stable order.
   std::string dumpState() const;
-  /// What is derived: every slot with its kernel and the reason.
+  /// The derived table: every slot with its kernel and the reason.
   std::string dumpComputedTable() const;
-  /// Recomputes the table and compares; throws with the difference.
+  /// Recomputes the table and compares. Throws an error with the difference.
   void checkInvariants() const;
+  /// Whether a kernel is registered for exactly this key.
   bool hasKernelForDispatchKey(DispatchKey key) const;
-  /// The entry that a call with exactly these keys would run, and why, as text.
+  /// Text: the entry that a call with exactly these keys would run, and why.
   std::string explainFor(DispatchKeySet ks) const;
 
-  /// Throws unless `Signature` is the operator's C++ signature. While no kernel has set that, it has to fit the schema,
-  /// and kernels that are registered later have to have it: handles made earlier would call others wrongly.
+  /// Throws unless `Signature` is the operator's C++ signature. If no kernel has set one yet, `Signature` must fit the
+  /// schema, and kernels registered later must have it, since handles made earlier call them with it.
   template <class Signature>
   TypedOperatorHandle<Signature> typed(std::source_location where = std::source_location::current()) const;
 
@@ -145,7 +155,7 @@ SHUNT_API SHUNT_COLD void traceStep(const char* kind, const OpState& state, Disp
 
 [[noreturn]] SHUNT_API SHUNT_COLD void throwNeverRegistered(const Operator& op);
 
-// C1, C2 and C4 of the protocol around one call.
+/// Steps C1, C2 and C4 of Note [One world per call], around one call.
 class CallFrame {
  public:
   SHUNT_ALWAYS_INLINE explicit CallFrame(const Operator& op) : frames_(threadFrames()) {
@@ -198,14 +208,14 @@ SHUNT_ALWAYS_INLINE DispatchKeySet effectiveKeys(const OpState& s, uint64_t args
   return ks & s.maskFor(ks);
 }
 
-/// The call that the compiler may be asked about: as any other, between the two ends of an ObservedCall.
+/// A call that is observed, so that the compiler may be asked for a thunk.
 template <class R, class... A>
 SHUNT_NOINLINE R callObserved(const Operator& op, const OpState& s, DispatchKeySet ks, A... a) {
   ObservedCall observed(s, ks, signatureOf(a...));
   return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
 }
 
-/// The call through a hot entry that is timed: through its code, or through the table, for comparison.
+/// A call through a hot entry that is timed. It runs the entry's code or, for comparison, the table's kernel.
 template <class R, class... A>
 SHUNT_NOINLINE R callTimed(const Operator& op, const OpState& s, DispatchKeySet ks, void* code, A... a) {
   TimedCall timed(s, ks, code, numelOf(a...));
@@ -219,7 +229,7 @@ SHUNT_COLD SHUNT_NOINLINE R callTraced(const Operator& op, const OpState& s, Dis
   return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
 }
 
-/// A call whose frame holds `s`.
+/// A call whose frame holds `s`: probes the hot entries, then the table.
 template <class R, class... A>
 SHUNT_ALWAYS_INLINE R callInWorld(const Operator& op, const OpState& s, DispatchKeySet ks, A... a) {
   if (trace_enabled.load(std::memory_order_relaxed)) [[unlikely]]
@@ -263,12 +273,12 @@ SHUNT_NOINLINE R redispatchInNewWorld(const Operator& op, DispatchKeySet ks, A..
   return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
 }
 
-/// `ks` says exactly which keys may still act; the thread's sets are not applied again.
+/// `ks` holds exactly the keys that may still act. The thread's sets are not applied again.
 template <class R, class... A>
 SHUNT_ALWAYS_INLINE R redispatchOperator(const Operator& op, DispatchKeySet ks, A... a) {
   const Frames* frames = tls_state.frames;
   const OpState* s = frames != nullptr ? frames->innermost() : nullptr;
-  // Not inside a call of this operator (or on another thread than the call): start a world of its own.
+  // Not inside a call of this operator, or on another thread than the call: start a new world.
   if (s == nullptr || s->op() != &op) [[unlikely]]
     return redispatchInNewWorld<R, A...>(op, ks, std::forward<A>(a)...);
   ks = ks & s->maskFor(ks);
@@ -277,16 +287,17 @@ SHUNT_ALWAYS_INLINE R redispatchOperator(const Operator& op, DispatchKeySet ks, 
   return s->lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
 }
 
-/// What a thunk was compiled for: the compiler puts constants in the place of these calls. In the library itself: an
-/// error. The table of an operator whose chain is in the thunk.
+// What a thunk was compiled for. The compiler replaces calls of these by constants; outside thunks they throw.
+
+/// The state of an operator whose chain is in the thunk.
 SHUNT_API const OpState& plannedState(const Operator& op);
-/// The keyset with which the thunk expects to call an operator that it has inlined.
+/// The keyset with which the thunk expects to call an operator that it inlined.
 SHUNT_API DispatchKeySet plannedKeys(const Operator& op);
-/// Whether what it relied on still stands.
+/// Whether the table entries that the thunk relied on still stand.
 SHUNT_API const world::Validity<HardwarePlatform>& plannedValidity();
 
-/// redispatchOperator inside a thunk, where the compiler puts it in the place of the former (jit/emit): the innermost
-/// call is the thunk's own, and what its table holds is known, so the look-up folds.
+/// redispatchOperator inside a thunk: the compiler (jit/emit) replaces the former by this. The innermost call is the
+/// thunk's and its table is known, so the lookup folds.
 template <class R, class... A>
 SHUNT_ALWAYS_INLINE R redispatchPlanned(const Operator& op, DispatchKeySet ks, A... a) {
   const OpState& s = plannedState(op);
@@ -294,14 +305,14 @@ SHUNT_ALWAYS_INLINE R redispatchPlanned(const Operator& op, DispatchKeySet ks, A
   return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
 }
 
-/// callInWorld where an inlined operator is not called as it was planned.
+/// callInWorld, if a call of an inlined operator differs from the plan.
 template <class R, class... A>
 SHUNT_NOINLINE R callUnplanned(const Operator& op, const OpState& s, DispatchKeySet ks, A... a) {
   return callInWorld<R, A...>(op, s, ks, std::forward<A>(a)...);
 }
 
-/// callOperator inside a thunk of another operator, with the chain for the planned keys inlined. It is a call of its
-/// own: I1 of Note [Thunks and the world] (src/dispatch/publication.h).
+/// callOperator inside a thunk of another operator, with the chain for the planned keys inlined. It counts as a new
+/// call: step I1 of Note [Thunks and the world] (src/dispatch/publication.h).
 template <class R, class... A>
 SHUNT_ALWAYS_INLINE R callPlanned(const Operator& op, A... a) {
   CallFrame frame(op);

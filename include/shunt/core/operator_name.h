@@ -1,6 +1,6 @@
-// An operator's identity: qualified name and overload name, "aten::add.Tensor".
+// OperatorName: an operator's identity, its qualified name and overload name ("aten::add.Tensor").
 //
-// A plain value; hashable and ordered, so that registries can key on it and dumps can sort by it.
+// A plain value. It is hashable and ordered, so registries can key on it and dumps can sort by it.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -15,9 +15,9 @@
 
 namespace shunt {
 
-/// An operator's name with namespace, and its overload's.
+/// An operator's qualified name and overload name.
 struct SHUNT_API OperatorName {
-  /// With the namespace, where there is one: "aten::add".
+  /// With the namespace, if it has one: "aten::add".
   std::string name;
   /// Empty for the default overload.
   std::string overload_name;
@@ -30,7 +30,7 @@ struct SHUNT_API OperatorName {
   std::optional<std::string_view> getNamespace() const;
   /// "add" of "aten::add".
   std::string_view baseName() const;
-  /// Returns whether it was set: a name that has a namespace keeps it.
+  /// Adds the namespace unless the name has one. Returns whether it did.
   bool setNamespaceIfNotSet(std::string_view ns);
 
   /// "aten::add.Tensor", or "aten::relu" for a default overload.

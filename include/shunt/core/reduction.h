@@ -1,5 +1,5 @@
-// How losses join their elements, the argument `reduction`: shunt::mse_loss(x, y, shunt::Reduction::Sum). As
-// at::Reduction in PyTorch, with its numbers.
+// Reduction: values of a loss's argument `reduction`, as in shunt::mse_loss(x, y, shunt::Reduction::Sum). The numbers
+// are those of PyTorch's at::Reduction.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -8,7 +8,7 @@
 
 namespace shunt::Reduction {
 
-/// The losses of the elements, their mean, or their sum. An argument of operators takes the number.
+/// The result is each element's loss, their mean, or their sum. Operators take it as int64_t.
 enum Reduction : int64_t { None = 0, Mean = 1, Sum = 2 };
 
 }  // namespace shunt::Reduction

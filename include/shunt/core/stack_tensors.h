@@ -1,12 +1,12 @@
-// The tensors of a boxed call: those among its arguments or returns, in lists too. What fallbacks, modes and wrapper
-// tensors read and replace. Pure functions of the caller's stack.
+// Visits or replaces the tensors among a boxed call's arguments or returns, also in lists. For fallbacks, modes and
+// wrapper tensors. Pure functions of the caller's stack; any thread.
 #pragma once
 
 #include <shunt/core/ivalue.h>
 
 namespace shunt {
 
-/// f(const Tensor&) for every defined tensor in a value, in order.
+/// Calls f(const Tensor&) for every defined tensor in a value, in order.
 template <class F>
 void forEachTensor(const IValue& value, F&& f) {
   switch (value.tag()) {
@@ -38,8 +38,8 @@ void forEachTensor(const Stack& stack, F&& f) {
   forEachTensor(stack, stack.size(), f);
 }
 
-/// The value with f(const Tensor&) -> Tensor in the place of each defined tensor. A list is copied: the caller's stays
-/// as it was.
+/// The value with each defined tensor t replaced by f(t), which takes const Tensor& and returns Tensor. Lists are
+/// copied: the caller's list doesn't change.
 template <class F>
 IValue mapTensors(const IValue& value, F&& f) {
   switch (value.tag()) {

@@ -1,7 +1,7 @@
-// What this build of Shunt is and what it runs with: version, CPU, libraries, compiler, disk cache, and the environment
-// variables in force. For bug reports; `shunt info` prints it.
+// A description of this build and its surroundings, for bug reports: version, CPU, libraries, compiler, disk cache and
+// environment variables. `shunt info` prints it.
 //
-// Any thread. Loads the compiler (libshunt_jit.so) where there is one, to ask for its version.
+// Any thread. Loads the compiler (libshunt_jit.so), if it is installed, to read its version.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -12,7 +12,7 @@
 
 namespace shunt {
 
-/// What system_info() finds.
+/// The result of system_info().
 struct SystemInfo {
   std::string version;
   /// How this build was made.
@@ -23,13 +23,13 @@ struct SystemInfo {
   struct Cpu {
     std::string model;
     int hardware_threads = 0;
-    std::string best_isa, isa;  // the best level that the CPU and this build have; the one in use (SHUNT_ISA)
+    std::string best_isa, isa;  // the best level of the CPU and this build; the one in use (SHUNT_ISA)
   } cpu;
-  /// The library of matrix products.
+  /// The library for matrix products.
   struct Blas {
     std::string library, file;
     std::string core;     // whose kernels it uses
-    std::string problem;  // why it can't be loaded; the others are empty then
+    std::string problem;  // why it can't be loaded; the other members are empty then
   } blas;
   std::string onednn;  // version
   int threads = 0;     // get_num_threads()
@@ -41,25 +41,25 @@ struct SystemInfo {
   } jit;
   /// The disk cache of compiled code.
   struct Cache {
-    std::string directory;  // empty: there is none
+    std::string directory;  // empty: no cache
     uint64_t files = 0, bytes = 0, limit_bytes = 0;
   } cache;
-  /// A variable of the environment that Shunt reads.
+  /// An environment variable that Shunt reads.
   struct Variable {
     std::string name;
-    std::string value;    // that holds
-    std::string given;    // the environment's; empty where it has none
-    bool is_set = false;  // the environment's value holds
+    std::string value;    // in force
+    std::string given;    // the environment's; empty if unset
+    bool is_set = false;  // the environment's value is in force
     std::string expected, by_default, reader, description;
   };
   std::vector<Variable> variables;  // in the order of docs/environment.md
 
-  /// As lines for people, and as JSON.
+  /// The information as readable lines, and as JSON.
   SHUNT_API std::string text() const;
   SHUNT_API std::string json() const;
 };
 
-/// Looks at everything now.
+/// Gathers the information anew in each call.
 SHUNT_API SystemInfo system_info();
 
 namespace detail {
@@ -68,7 +68,7 @@ struct MathLibraries {
   SystemInfo::Blas blas;
   std::string onednn;
 };
-/// In kernels/linalg.
+/// Defined in kernels/linalg.
 MathLibraries mathLibraries();
 
 }  // namespace detail

@@ -1,8 +1,8 @@
-// Signals and the threads that a library starts: a program's signals are for the threads that it knows of.
+// NoSignals: keeps a program's signals away from the threads that Shunt starts, which the program doesn't know of.
 //
-// A new thread inherits the mask of the thread that starts it. So whoever starts one, or calls what may, does it in the
-// life of a NoSignals. What a thread's own instruction brings about (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS)
-// is never blocked.
+// A new thread inherits the signal mask of the thread that starts it. So hold a NoSignals while starting a thread, or
+// calling code that may start one. Signals that a thread's own instruction causes (SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+// SIGTRAP, SIGSYS) are never blocked.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -12,8 +12,8 @@
 
 namespace shunt::detail {
 
-/// While it lives the calling thread takes no signals from elsewhere, and threads that it starts never will: other
-/// threads take them, or this one at the end. Belongs to the thread that made it.
+/// While it lives, the calling thread handles no asynchronous signals; threads that it starts meanwhile never do. Other
+/// threads handle them, or this one afterwards. Make and destroy it on one thread.
 class NoSignals {
  public:
   NoSignals() {
@@ -22,7 +22,7 @@ class NoSignals {
     for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&set, own);
     pthread_sigmask(SIG_BLOCK, &set, &before_);
   }
-  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }  // leaves errno alone
+  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }  // doesn't change errno
   NoSignals(const NoSignals&) = delete;
   NoSignals& operator=(const NoSignals&) = delete;
 

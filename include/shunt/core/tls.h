@@ -1,12 +1,12 @@
 // Thread-local dispatch state: included and excluded keys, grad mode, autocast settings, and the thread's frames.
 //
-// One constant-initialised, trivially destructible struct per thread, so a read is one fs-relative load and TLS
-// teardown needs no order. Each thread touches only its own. Guards restore on scope exit and must be destroyed on the
-// thread, and in the reverse order, they were made.
+// Each thread has one struct, constant-initialised and trivially destructible. So a read is one fs-relative load, and
+// TLS teardown needs no order. A thread reads and writes only its own struct. Guards restore the state when they are
+// destroyed, which must happen on the thread that made them, in reverse order.
 //
 // Note [Effective exclusion]
-// The user's exclusions and the grad mode are stored apart, and `excluded` is derived from both: enabling grad inside
-// an Autograd kernel must not lift that kernel's own AutoDispatchBelowAutograd.
+// The user's exclusions and the grad mode are stored separately; `excluded` is derived from both. Otherwise, enabling
+// grad mode inside an Autograd kernel would lift that kernel's AutoDispatchBelowAutograd.
 #pragma once
 
 #include <shunt/core/dispatch_key_set.h>
@@ -26,7 +26,7 @@ namespace detail {
 
 struct LoopRecord;
 
-/// The protocol's platform on real hardware.
+/// The platform P of world.h on real hardware.
 struct HardwarePlatform {
   template <class T>
   using Atomic = std::atomic<T>;
@@ -52,13 +52,13 @@ inline constexpr uint64_t kDefaultIncluded =
     (DispatchKeySet::of(Functionality::BackendSelect) | DispatchKeySet::of(Functionality::ADInplaceOrView)).raw();
 inline constexpr uint64_t kDefaultExcluded = kAutocastKeys.functionalities().raw();
 
-// Bits of LocalState::mode, the thread's settings that are neither keys nor arguments.
+// Bits of LocalState::mode: the thread's settings apart from key sets.
 inline constexpr uint64_t kModeGrad = 1, kModeInference = 2, kModeAnomaly = 4, kModeCastCache = 8, kModeTrace = 16,
                           kModeSavedHooks = 32;
-/// Whoever records calls has more to do than usual: anomaly_mode.h, saved_tensor_hooks.h.
+/// Modes that need more work when a call is recorded: anomaly_mode.h, saved_tensor_hooks.h.
 inline constexpr uint64_t kModesOfRecording = kModeAnomaly | kModeSavedHooks;
 
-/// A countdown that no thread lives to see the end of.
+/// A countdown too long for any thread to finish.
 inline constexpr int64_t kObserveNever = int64_t{1} << 62;
 
 struct LocalState {
@@ -70,21 +70,21 @@ struct LocalState {
   int32_t autocast_nesting = 0;
   ScalarType autocast_dtype[kNumDeviceTypes] = {};  // valid where the device's Autocast key is not excluded
   int64_t observe_countdown = kObserveNever;        // interpreted calls until one is observed
-  int64_t timing_countdown = kObserveNever;         // calls in thunks until one is timed, which began at...
-  int64_t timing_distance = kObserveNever;          // ...this
-  uint64_t hot_calls = 0;                           // calls of this thread that ran in thunks before that
+  int64_t timing_countdown = kObserveNever;         // calls in thunks until one is timed...
+  int64_t timing_distance = kObserveNever;          // ...and the number it started from
+  uint64_t hot_calls = 0;                           // calls in thunks before the current countdown
   LoopRecord* record = nullptr;                     // not null while a call is recorded for the compiler
   boxing::SpareStack* spare_stacks = nullptr;       // for boxed calls (call_stack.h)
 };
 
 extern SHUNT_API constinit thread_local LocalState tls_state SHUNT_TLS_MODEL;
 
-/// How many calls a new thread interprets before one is observed (src/tiering).
+/// Calls that a new thread interprets before one is observed (src/tiering).
 int64_t firstCountdown();
-/// How many calls a new thread makes in thunks before one is timed (src/tiering).
+/// Calls that a new thread makes in thunks before one is timed (src/tiering).
 int64_t firstTimingDistance();
 
-/// Gives the calling thread its frames; recycled after the thread's exit.
+/// Assigns frames to the calling thread; another thread may get them after its exit.
 SHUNT_API SHUNT_COLD Frames* attachThread();
 
 SHUNT_ALWAYS_INLINE Frames& threadFrames() {
@@ -92,7 +92,7 @@ SHUNT_ALWAYS_INLINE Frames& threadFrames() {
   return f != nullptr ? *f : *attachThread();
 }
 
-/// Whether something of this thread's is to see calls: a mode or a trace.
+/// Whether a mode or a trace on this thread sees its calls.
 SHUNT_ALWAYS_INLINE bool underMode() {
   const LocalState& s = tls_state;
   return (s.included & ~kDefaultIncluded) != 0 || (s.mode & kModeTrace) != 0;
@@ -104,7 +104,7 @@ inline void refreshExcluded(LocalState& s) {
 
 }  // namespace detail
 
-/// The calling thread's key sets, as a call sees them.
+/// The calling thread's key sets, as applied to each call.
 inline DispatchKeySet tls_included() { return DispatchKeySet::fromRaw(detail::tls_state.included); }
 inline DispatchKeySet tls_excluded() { return DispatchKeySet::fromRaw(detail::tls_state.excluded); }
 inline bool tls_is_excluded(DispatchKey k) { return tls_excluded().hasAny(DispatchKeySet(k).functionalities()); }
@@ -144,7 +144,7 @@ class [[nodiscard]] IncludeDispatchKeyGuard {
   uint64_t saved_;
 };
 
-/// What an Autograd kernel holds around its redispatch: Autograd and ADInplaceOrView are off below.
+/// For an Autograd kernel's redispatch: excludes Autograd and ADInplaceOrView keys for a scope.
 class [[nodiscard]] AutoDispatchBelowAutograd {
  public:
   AutoDispatchBelowAutograd() : guard_(kAutogradAndViewKeys) {}
@@ -153,7 +153,7 @@ class [[nodiscard]] AutoDispatchBelowAutograd {
   ExcludeDispatchKeyGuard guard_;
 };
 
-/// What an ADInplaceOrView kernel holds around its redispatch.
+/// For an ADInplaceOrView kernel's redispatch; excludes the same keys.
 class [[nodiscard]] AutoDispatchBelowADInplaceOrView {
  public:
   AutoDispatchBelowADInplaceOrView() : guard_(kAutogradAndViewKeys) {}
@@ -162,7 +162,7 @@ class [[nodiscard]] AutoDispatchBelowADInplaceOrView {
   ExcludeDispatchKeyGuard guard_;
 };
 
-/// Whether operators on this thread record a graph.
+/// The calling thread's grad mode, set without a guard.
 struct GradMode {
   /// Whether operators record gradients on this thread.
   static bool is_enabled() { return (detail::tls_state.mode & detail::kModeGrad) != 0; }
@@ -173,7 +173,7 @@ struct GradMode {
   }
 };
 
-/// Sets grad mode while it lives.
+/// Sets this thread's grad mode for a scope.
 class [[nodiscard]] AutoGradMode {
  public:
   explicit AutoGradMode(bool on) : saved_(GradMode::is_enabled()) { GradMode::set_enabled(on); }
@@ -185,19 +185,19 @@ class [[nodiscard]] AutoGradMode {
   bool saved_;
 };
 
-/// Turns gradient recording off (or on) for a scope, on this thread.
+/// Turns this thread's grad mode off for a scope: operators record no gradients.
 class [[nodiscard]] NoGradGuard : public AutoGradMode {
  public:
   NoGradGuard() : AutoGradMode(false) {}
 };
-/// Turns grad mode on while it lives.
+/// Turns this thread's grad mode on for a scope.
 class [[nodiscard]] EnableGradGuard : public AutoGradMode {
  public:
   EnableGradGuard() : AutoGradMode(true) {}
 };
 
-/// Inference mode for a scope: new tensors carry no autograd keys and no version counter that anyone reads; grad mode
-/// is off. ADInplaceOrView leaves the *included* set only, so in-place on a normal tensor still bumps its version.
+/// Inference mode for a scope: grad mode is off; new tensors carry no autograd keys and their versions are not read.
+/// Only the *included* set loses ADInplaceOrView, so in-place calls on normal tensors still bump their versions.
 class [[nodiscard]] InferenceMode {
  public:
   explicit InferenceMode(bool on = true)

@@ -1,7 +1,7 @@
-// Validity: whether the table entries that a thunk relied on still stand. True until it ends, once.
+// Validity: whether the table entries that a thunk relied on still stand. It ends once and never comes back.
 //
-// Owned by the thunk. Read by callers on any thread before an operator that the thunk has inlined (I1); ended under the
-// dispatcher's lock (R3). Note [Thunks and the world] in src/dispatch/publication.h has the steps and why these orders.
+// The thunk owns it. Callers on any thread read it before an operator that the thunk inlined (I1). It ends under the
+// dispatcher's lock (R3). Note [Thunks and the world] (src/dispatch/publication.h) explains the steps and the orders.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -10,7 +10,7 @@
 
 namespace shunt::world {
 
-/// Bugs a test can plant in the steps of publication.h (never in the library).
+/// Bugs that a test can plant in the steps of publication.h; the library has none of them.
 struct NoPublicationBugs {
   static constexpr bool kNoVersionCheck = false;   // P3 without the comparison
   static constexpr bool kChangedFirst = false;     // R4's order swapped
@@ -22,9 +22,9 @@ struct NoPublicationBugs {
 template <class P, class Bugs = NoPublicationBugs>
 class Validity {
  public:
-  /// I1, on any thread.
+  /// Step I1; any thread.
   bool holds() const { return Bugs::kNoValidityCheck || valid_.load(std::memory_order_acquire); }
-  /// R3.
+  /// Step R3, under the dispatcher's lock.
   void end() { valid_.store(false, std::memory_order_release); }
 
  private:

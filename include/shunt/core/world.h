@@ -1,42 +1,43 @@
 // One world per call: how operator states are published, used and reclaimed.
 //
 // Note [One world per call]
-// An operator's derived state (dispatch table, masks, later hot entries) is an immutable object, published through ONE
-// pointer. A call uses one such object from its start to its end, so it never sees half of a registration. Calls never
-// lock, never write a shared cache line and never wait; registering never waits for calls; memory is freed when no call
-// uses it.
+// An operator's derived state (dispatch table, masks, hot entries) is an immutable object, published through ONE
+// pointer. A call uses one such object from start to end, so it never sees half of a registration.
+// - Calls never lock, never wait and never write a shared cache line. Registering never waits for calls.
+// - A state is freed when no call uses it.
 //
 // States of an object:  current (the published pointer)  ->  retired (exchanged out, in the retired list)  ->  freed.
 // States of a frame:    null (free)  ->  s (a call may be reading s)  ->  null.
 //
-// CALL      C1  d = depth; depth = d + 1                        relaxed; before the frame is written, so that a signal
-//                                                               handler that interrupts anywhere uses the next frame
+// CALL      C1  d = depth; depth = d + 1                        relaxed; before the frame is written, so a signal
+//                                                               handler uses the next frame wherever it interrupts
 //           C2  s = published (acquire); frame[d] = s (release); signal_fence(seq_cst);
 //               if published (acquire) != s, repeat C2
 //           C3  use s
-//           C4  frame[d] = null (release); depth = d            on return and on unwinding; depth is restored, never
-//                                                               decremented, so a frame skipped by longjmp heals
+//           C4  frame[d] = null (release); depth = d            on return and on unwinding; depth is restored, not
+//                                                               decremented, which repairs frames skipped by longjmp
 // PUBLISH   R4  old = published.exchange(new, seq_cst); old goes to the retired list
 // RECLAIM   M1  take the retired list
-//           M2  membarrier(PRIVATE_EXPEDITED): after it every thread either has its frame store of C2 visible, or will
-//               execute C2's second load after the barrier and see the new pointer
+//           M2  membarrier(PRIVATE_EXPEDITED): afterwards, each thread's frame store of C2 is visible, or the thread
+//               executes C2's second load after the barrier and sees the new pointer
 //           M3  read every frame of every thread (acquire); free the retired objects found in none, keep the others
-// Why it is safe: let s be retired before M2. A call that passed C2's check with s loaded s the second time before R4's
-// exchange took effect, so its frame store precedes the barrier in its own program order (the signal fence keeps the
-// compiler from moving it below the load; the barrier drains the store buffer), and M3 sees it, or sees the null of C4,
-// after which the call does not read s. A call that has not passed the check repeats C2 and never uses s.
 //
-// The protocol is templated on its platform P (atomics and fences), so that a test explores exactly this header with
-// every interleaving and store buffers, and must catch each seeded bug. P provides:
+// Why it is safe: let s be retired before M2.
+// - A call that passed C2's check with s did its second load before R4's exchange took effect. So its frame store
+//   precedes the barrier in program order: the signal fence keeps the compiler from moving the store below the load,
+//   and the barrier drains the store buffer. M3 sees it, or the null of C4, after which the call doesn't read s.
+// - A call that has not passed the check repeats C2 and never uses s.
+//
+// The protocol is a template over its platform P (atomics and fences). A test explores this header with every
+// interleaving and with store buffers, and must catch each seeded bug. P provides:
 //   template <class T> using Atomic;                   load(order), store(value, order), exchange(value, order)
 //   static void signalFence();                         compiler fence, or a real one under ThreadSanitizer
 //   static bool barrierAll();                          membarrier; false: not available, so nothing may be freed
-// Thunks add steps before PUBLISH: src/dispatch/publication.h. The model of both is tests/world; a change is proven by
-// it.
+// Thunks add steps before PUBLISH: src/dispatch/publication.h. tests/world models both; verify changes with it.
 //
-// From signal handlers: a call is safe on a thread that already called (its frames exist) and less than kFramesPerBlock
-// calls deeper than the thread ever was; beyond that the chained block comes from operator new. Not so boxed calls,
-// whose stacks come from a list of the thread's own (call_stack.h).
+// Signal handlers may make unboxed calls if the thread has made a call before (its frames exist) and the handler's call
+// is less than kFramesPerBlock deeper than the thread ever was; deeper calls get a block from operator new. Boxed calls
+// are unsafe in handlers, since their stacks come from a list of the thread's (call_stack.h).
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -47,11 +48,11 @@
 
 namespace shunt::world {
 
-/// Frames in a thread's first block and in each chained one.
+/// The number of frames in a thread's first block, and in each chained block.
 template <class P>
 inline constexpr int kFramesPerBlock = 16;
 
-/// Bugs a test can plant (never in the library): each must be found by the model.
+/// Bugs that a test can plant, each of which the model must find; the library has none of them.
 struct NoSeededBugs {
   static constexpr bool kNoFence = false;            // C2 without the fence
   static constexpr bool kNoRecheck = false;          // C2 without the second load
@@ -63,11 +64,12 @@ struct NoSeededBugs {
   static constexpr bool kForgetKept = false;         // M3 drops what it could not free
 };
 
-/// The frames of one thread: what its calls in flight use. Written by that thread only, read by the reclaimer.
-/// Never freed (a record is recycled after its thread's exit), so the reclaimer may always read it.
+/// The frames of one thread: the states that its calls in flight use. Only that thread writes them; the reclaimer reads
+/// them at any time, so they are never freed. After the thread's exit another thread gets them.
 template <class P, class State, class Bugs = NoSeededBugs>
 class ThreadFrames {
  public:
+  /// Calls in flight that need no chained block.
   static constexpr int kBlockSize = kFramesPerBlock<P>;
 
   ThreadFrames() = default;
@@ -81,7 +83,7 @@ class ThreadFrames {
     }
   }
 
-  /// C1 and C2. `depth` receives what `leave` must be given. std::bad_alloc (a chained block) changes nothing.
+  /// Steps C1 and C2. Sets `depth` to the value for leave(). Throws std::bad_alloc (chained block), without effect.
   const State* enter(const typename P::template Atomic<const State*>& published, int& depth) {
     const int d = depth_.load(std::memory_order_relaxed);
     auto& frame = frameAt(d);
@@ -98,22 +100,23 @@ class ThreadFrames {
     return s;
   }
 
-  /// C4.
+  /// Step C4.
   void leave(int depth) noexcept {
     if constexpr (!Bugs::kKeepFrame) frameAt(depth).store(nullptr, std::memory_order_release);
     depth_.store(depth, std::memory_order_relaxed);
   }
 
-  /// The state of this thread's innermost call in flight, or null.
+  /// The state of this thread's innermost call in flight; null if there is none.
   const State* innermost() const {
     const int d = depth_.load(std::memory_order_relaxed);
     return d == 0 ? nullptr : const_cast<ThreadFrames*>(this)->frameAt(d - 1).load(std::memory_order_relaxed);
   }
-  /// The state of the d-th call in flight from the outermost, 0 <= d < depth(): for messages.
+  /// The state of the d-th call in flight, 0 <= d < depth(); 0 is the outermost. For messages.
   const State* at(int d) const { return const_cast<ThreadFrames*>(this)->frameAt(d).load(std::memory_order_relaxed); }
+  /// The number of calls in flight.
   int depth() const { return depth_.load(std::memory_order_relaxed); }
 
-  /// M3 for one thread: every state in use, seen from any thread.
+  /// Step M3 for one thread: calls visit(s) for every state in use. Any thread may call it.
   template <class Visit>
   void visit(Visit&& visit) const {
     for (const Block* b = &first_; b != nullptr; b = b->next.load(std::memory_order_acquire))
@@ -133,7 +136,7 @@ class ThreadFrames {
       return first_.frame[d];
     return frameBeyond(d);
   }
-  // Deep recursion: blocks are chained, kept for the life of the record, and published before they are used.
+  // Deep recursion: chains a block, published before its use and kept for the life of the record.
   Frame& frameBeyond(int d) {
     Block* b = &first_;
     for (; d >= kBlockSize; d -= kBlockSize) {
@@ -151,14 +154,15 @@ class ThreadFrames {
   Block first_;
 };
 
-/// R4's second half and RECLAIM. Callers hold one lock around every method (`threads` is then stable too).
+/// Steps R4 and RECLAIM. Callers hold one lock around every method.
 template <class P, class State, class Bugs = NoSeededBugs>
 class Reclaimer {
  public:
+  /// The pointer through which an operator's state is published; null before the first.
   using Published = typename P::template Atomic<const State*>;
 
-  /// R4 for one operator: publishes `next` and retires what stood there, which is also returned (null: nothing did).
-  /// std::bad_alloc changes nothing; after `reserve(n)` the next n publications cannot throw.
+  /// Step R4 for one operator: publishes `next`, retires the previous state and returns it (null: there was none).
+  /// Throws std::bad_alloc, without effect. After reserve(n), the next n publications don't throw.
   const State* publish(Published& published, const State* next) {
     retired_.push_back(nullptr);
     const State* old;
@@ -180,14 +184,15 @@ class Reclaimer {
     if (need > retired_.capacity()) retired_.reserve(need > 2 * retired_.capacity() ? need : 2 * retired_.capacity());
   }
 
-  /// For a pointer that was exchanged by other means.
+  /// Retires a state that was exchanged by other means. Throws std::bad_alloc, without effect.
   void retire(const State* old) { retired_.push_back(old); }
   size_t retiredCount() const { return retired_.size(); }
   const std::vector<const State*>& retired() const { return retired_; }
 
-  /// Frees what no call uses. `forEachThread(f)` calls f(const ThreadFrames&) for every record; `free` takes a state
-  /// and must not throw. It runs under the caller's lock, so where destructors are foreign code it should only collect
-  /// the states, to be destroyed after unlocking. Returns how many were freed; never waits.
+  /// Frees the retired states that no call uses, and returns their number. Never waits.
+  /// - `forEachThread(f)` calls f(const ThreadFrames&) for every record.
+  /// - `free` takes a state and must not throw. It runs under the caller's lock: if destructors may run foreign code,
+  ///   it should only collect the states, and the caller destroys them after unlocking.
   template <class ForEachThread, class Free>
   size_t reclaim(ForEachThread&& forEachThread, Free&& free) {
     if (retired_.empty()) return 0;

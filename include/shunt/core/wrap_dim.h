@@ -1,4 +1,4 @@
-// maybe_wrap_dim: the one rule for dimension arguments: negative ones count from the end. Pure functions; any thread.
+// maybe_wrap_dim: the rule for dimension arguments. Negative ones count from the end. Pure functions; any thread.
 #pragma once
 
 #include <shunt/core/error.h>
@@ -15,7 +15,8 @@ namespace detail {
 }
 }  // namespace detail
 
-/// `dim` in [0, ndim). A 0-dim tensor counts as one dimension when `wrap_scalar`, else every dim is an IndexError.
+/// `dim` as an index in [0, ndim). Throws IndexError if it is out of range. With `wrap_scalar`, a 0-dim tensor counts
+/// as having one dimension; without, every dim of it throws.
 inline int64_t maybe_wrap_dim(int64_t dim, int64_t ndim, bool wrap_scalar = true) {
   const int64_t n = ndim == 0 && wrap_scalar ? 1 : ndim;
   if (dim < -n || dim >= n) [[unlikely]]

@@ -11,8 +11,8 @@ namespace opgen {
 namespace {
 
 constexpr const char* kDeclarationsHead =
-    R"(// The dictionary's operators: one struct each in namespace shunt::ops, with its identity and its typed entry points.
-// Included by tensor.h, where Tensor is only declared. Any thread may call.
+    R"(// The dictionary's operators: one struct each in namespace shunt::ops, with the identity and typed entry points.
+// tensor.h includes this before it defines Tensor. Any thread may call.
 #pragma once
 
 #include <shunt/core/dispatch_key_set.h>

@@ -13,8 +13,8 @@ using shunt::Argument;
 namespace {
 
 constexpr const char* kFunctionsHead =
-    R"(// The dictionary's functions, as PyTorch names them: shunt::add, shunt::add_out (out first), shunt::add_outf (out last).
-// Included by shunt/ops.h. Any thread may call.
+    R"(// The dictionary's operators as functions with PyTorch's names: shunt::add, shunt::add_out (out first) and
+// shunt::add_outf (out last). Include shunt/ops.h instead. Any thread may call.
 #pragma once
 
 #include <shunt/tensor/tensor.h>
