@@ -1,4 +1,4 @@
-// Node: one step of the backward graph. It takes the gradients of an operator's outputs and returns those of its inputs.
+// Node: one step of the backward graph. It computes the gradients of an operator's inputs from those of its outputs.
 //
 // Tensors (grad_fn) and later nodes in the graph own a node by reference count. The node owns the nodes that its
 // gradients go to, and what it saved. One thread builds it. Afterwards only hooks and release_variables change it, so
@@ -161,7 +161,7 @@ struct SHUNT_API Node : public intrusive_ptr_target {
   uint32_t num_inputs_ = 0;
   bool unfolds_ = false;
   autograd::InputMetadata first_input_;
-  mutable std::atomic<Extras*> extras_{nullptr};  // what few nodes have; owned. The first thread that needs it creates it
+  mutable std::atomic<Extras*> extras_{nullptr};  // what few nodes have; owned. The first thread to need it makes it
   Node* next_to_destroy_;                         // on the worklist only
 };
 

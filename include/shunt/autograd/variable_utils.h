@@ -45,7 +45,7 @@ bool compute_requires_grad(const Args&... args) {
 namespace impl {
 /// The slow path of gradient_edge: `t` is a leaf, a view or a wrapper, and has autograd metadata.
 SHUNT_API Edge edge_of_leaf_or_view(const Tensor& t);
-}
+}  // namespace impl
 /// The edge that the gradient of `t` flows along: to its grad_fn, or to the accumulator of a leaf. The edge is invalid
 /// when `t` does not require grad.
 SHUNT_ALWAYS_INLINE Edge gradient_edge(const Tensor& t) {
@@ -108,7 +108,7 @@ SHUNT_API void record_output(const Tensor& output, Node* owned);
 /// The same for the result of an in-place operator. When `self` is a view, the base's history changes (CopySlices).
 SHUNT_API void rebase_history(const Tensor& self, intrusive_ptr<Node> node);
 SHUNT_API void rebase_history(TensorList selves, const intrusive_ptr<Node>& node);
-/// Sets the grad_fn and output number of `t`, and its Autograd key. Hooks of the old grad_fn stay with that node.
+/// Sets the grad_fn and output number of `t`, and its Autograd key. Tensor hooks stay with the old grad_fn.
 SHUNT_API void set_gradient_edge(const Tensor& t, Edge edge);
 
 /// Throws when an in-place operator must not change `t`. Call it before anything changes. `t` must not be:
