@@ -28,7 +28,7 @@
 
 namespace shunt::autograd {
 
-/// Carries data from forward to backward, and forward's statements about its inputs and outputs. Lives as long as the
+/// Carries data from forward to backward, and what forward declares about its inputs and outputs. Lives as long as the
 /// node.
 class SHUNT_API AutogradContext {
  public:

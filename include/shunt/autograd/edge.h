@@ -27,7 +27,7 @@ struct Edge {
   uint32_t input_nr = 0;
 };
 
-/// Few operators have more than three inputs that need a gradient.
+/// A node's edges. Three are inline, since few operators have more inputs that need a gradient.
 using edge_list = InlineVector<Edge, 3>;
 
 }  // namespace shunt::autograd

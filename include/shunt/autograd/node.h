@@ -171,16 +171,16 @@ using shunt::Node;
 
 inline Edge::Edge(intrusive_ptr<Node> node, uint32_t nr) : function(std::move(node)), input_nr(nr) {}
 
-/// What runs before and after a node.
+/// The hooks that run before and after a node.
 struct NodeHooks {
   HookList<PreHook> pre;
   HookList<PostHook> post;
 };
 
-/// What a node throws whose saved tensors have been freed; names the node that the engine runs on this thread.
+/// Throws the error for saved tensors that were freed. The error names the node that the engine runs on this thread.
 [[noreturn]] SHUNT_API SHUNT_COLD void throw_backward_twice();
 
-/// "AddBackward0" of a mangled class name: no namespace, template arguments kept.
+/// The class name of a node type ("AddBackward0"), without namespace but with template arguments.
 SHUNT_API std::string nodeClassName(const std::type_info& type);
 
 }  // namespace autograd

@@ -8,8 +8,8 @@
 // - The result of an in-place operator on a view is kept without its grad_fn, with a weak reference to the base's.
 //
 // Note [Saved results]
-// For an operator's ordinary new result, only the storage is kept. Ordinary means: a row-major CPU tensor that is all
-// of its storage and counts versions there. unpack takes the rest from the node's description of that output
+// For an operator's ordinary new result, only the storage is kept. Ordinary means: a row-major CPU tensor that begins
+// where its storage does and counts versions there. unpack takes the rest from the node's description of that output
 // (input_metadata). Any other output is kept as a detached alias, which is a tensor itself. So is what handwritten
 // nodes save, since the node that unpacks may not be the one that describes the output.
 #pragma once

@@ -69,7 +69,7 @@ class SHUNT_API StorageImpl : public intrusive_ptr_target {
   bool in_block_ = false;  // lives in a TensorBlock, which is freed when both tensor and storage are destroyed
 };
 
-/// A handle on a storage. Copying shares.
+/// A handle on a storage. Copies share it.
 class Storage : public intrusive_ptr<StorageImpl> {
  public:
   using intrusive_ptr::intrusive_ptr;  // constructors share or take over a reference, or make a null handle

@@ -117,7 +117,7 @@ class SHUNT_API Tensor {
     return {data_ptr<T>(), sizes().data(), strides().data()};
   }
   template <class T, size_t N>
-  TensorAccessor<T, N> accessor() && = delete;  // the tensor would be gone
+  TensorAccessor<T, N> accessor() && = delete;  // the accessor would dangle
   /// As accessor(), but the accessor holds copies of sizes and strides. Throws when one of them does not fit in Index.
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits, class Index = int64_t>
   GenericPackedTensorAccessor<T, N, Traits, Index> generic_packed_accessor() const& {
