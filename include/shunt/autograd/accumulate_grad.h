@@ -1,7 +1,7 @@
-// AccumulateGrad: the end of the graph at a leaf: adds what arrives to the leaf's grad.
+// AccumulateGrad: the node at the end of the graph, which adds gradients to the grad of one leaf.
 //
-// Owns the leaf; the leaf knows its accumulator weakly, so it lives as long as some graph leads to it. Threads that run
-// backward at once to one leaf take turns here.
+// Owns the leaf. The leaf refers to its accumulator weakly, so the accumulator lives while some graph leads to it.
+// Threads that run backward to one leaf at the same time take turns here.
 #pragma once
 
 #include <shunt/autograd/node.h>
@@ -13,10 +13,10 @@ namespace shunt::autograd {
 struct SHUNT_API AccumulateGrad : public Node {
   explicit AccumulateGrad(Tensor variable);
   variable_list apply(variable_list&& grads) override;
-  /// What apply does after the leaf's hooks.
+  /// The part of apply after the leaf's tensor hooks: adds `grad`, then runs the post-accumulate hooks.
   void accumulateAfterHooks(Tensor grad);
 
-  Tensor variable;
+  Tensor variable;  // the leaf
 
  protected:
   void release_resources() override;

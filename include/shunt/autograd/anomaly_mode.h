@@ -1,10 +1,10 @@
-// AnomalyMode: finds the forward call whose backward fails or makes NaNs.
+// AnomalyMode: finds the forward call whose backward fails or produces NaNs. It is slow, for debugging only.
 //
-// While it is on for a thread, every node that the thread records keeps where it was recorded: a description that a
-// hook of the program's language makes (a traceback), and the node of the backward pass that was running, if any. When
-// such a node fails in a backward pass of a thread for which the mode is on, or with `check_nan` returns a NaN, the
-// description is given to the log as a warning, with those of the nodes that led to it. PyTorch's detect_anomaly is for
-// the process; this is for the thread. Slow: for debugging.
+// The mode is on per thread; PyTorch's detect_anomaly applies to the process. While it is on:
+// - Every node that the thread records keeps its forward place: a description made by a hook of the program's language
+//   (a traceback), and the node of the backward pass that was running, if any.
+// - When such a node fails in a backward pass of the thread, the log gets a warning with its description and those of
+//   the nodes that led to it. With `check_nan`, returning a NaN is such a failure.
 #pragma once
 
 #include <shunt/autograd/node.h>
@@ -14,31 +14,31 @@
 
 namespace shunt::autograd {
 
-/// What a program's language adds to the mode. Set once, before the mode is used; any thread calls it.
+/// The hooks of a program's language. Set them once, before the mode is used; any thread calls them.
 struct ForwardPlaces {
-  /// Notes where the program is. May throw, which ends the forward call.
+  /// Notes where the program is. An exception from it ends the forward call.
   std::shared_ptr<void> (*capture)() = nullptr;
-  /// The text of what `capture` noted, for the warning.
+  /// Returns the warning's text for what `capture` noted.
   std::string (*describe)(const std::shared_ptr<void>& captured) = nullptr;
 };
-/// Sets what notes the places of forward calls; null: nothing does.
+/// Sets the hooks for the process. With null functions, warnings name no place.
 SHUNT_API void set_forward_places(ForwardPlaces places) noexcept;
 
-/// What a node keeps.
+/// The place that a node keeps.
 struct ForwardPlace {
   std::shared_ptr<void> captured;  // null without a `capture`
-  intrusive_ptr<Node> parent;      // the node that was running when this one was recorded (create_graph)
+  intrusive_ptr<Node> parent;      // the node that ran when this one was recorded (create_graph); may be null
 };
 
 class SHUNT_API AnomalyMode {
  public:
-  /// Whether anomaly mode is on, whether it looks for NaNs, and the switch of both.
+  /// Whether the mode is on for this thread, whether it checks for NaNs, and the setter of both.
   static bool is_enabled();
   static bool should_check_nan();
   static void set_enabled(bool enabled, bool check_nan = true);
 };
 
-/// AnomalyMode for a scope.
+/// Turns anomaly mode on for a scope, and restores the previous setting at its end.
 class SHUNT_API DetectAnomalyGuard {
  public:
   explicit DetectAnomalyGuard(bool check_nan = true);

@@ -1,5 +1,5 @@
-// The gradient of as_strided: for the formula of that operator, and for the history that a view gets again after its
-// base changed. A pure function of tensors; differentiable itself. Any thread.
+// The gradient of as_strided. The operator's formula uses it, and so does the new history that a view gets after its
+// base changed. A pure function of tensors, itself differentiable. Any thread may call it.
 #pragma once
 
 #include <shunt/tensor/tensor.h>
@@ -8,7 +8,7 @@
 
 namespace shunt::autograd {
 
-/// Sizes, strides and offset (in elements of the storage) of a tensor.
+/// Sizes, strides and storage offset of a tensor; strides and offset count elements.
 struct TensorGeometry {
   TensorGeometry() = default;
   explicit TensorGeometry(const Tensor& t)
@@ -17,9 +17,10 @@ struct TensorGeometry {
   int64_t storage_offset = 0;
 };
 
-/// The gradient of a tensor of geometry `input`, when `grad` is that of a view of geometry `view` on the same storage.
-/// Elements that several positions of the view show get the sum; several positions of the input on one element share it
-/// evenly.
+/// The gradient of a tensor of geometry `input`. `grad` is the gradient of a view of geometry `view` on the same
+/// storage.
+/// - Several positions of the view that share an element add up.
+/// - Several positions of the input that share an element divide its gradient evenly.
 SHUNT_API Tensor as_strided_backward(Tensor grad, TensorGeometry input, TensorGeometry view);
 
 }  // namespace shunt::autograd

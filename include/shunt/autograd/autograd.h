@@ -1,4 +1,4 @@
-// Everything of autograd that programs use: grad and backward, nodes, custom functions, gradcheck.
+// Includes everything of autograd that programs use: grad and backward, nodes, custom functions, gradcheck, grad mode.
 #pragma once
 
 #include <shunt/autograd/autograd_meta.h>

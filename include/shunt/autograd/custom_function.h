@@ -1,17 +1,21 @@
-// Custom functions: a forward and a backward that the user writes.
+// Custom autograd functions: the user writes forward and backward.
 //
 //   struct MyMul : shunt::autograd::Function<MyMul> {
-//     static Tensor forward(AutogradContext* ctx, const Tensor& a, double k) { ctx->saved_data["k"] = k; return a * k;
-//     } static variable_list backward(AutogradContext* ctx, variable_list grads) {
-//       return {grads[0] * ctx->saved_data["k"].toDouble(), Tensor()};            // one for each argument of forward
+//     static Tensor forward(AutogradContext* ctx, const Tensor& a, double k) {
+//       ctx->saved_data["k"] = k;
+//       return a * k;
+//     }
+//     static variable_list backward(AutogradContext* ctx, variable_list grads) {
+//       // One gradient for each argument of forward.
+//       return {grads[0] * ctx->saved_data["k"].toDouble(), Tensor()};
 //     }
 //   };
 //   Tensor y = MyMul::apply(x, 2.0);
 //
-// forward runs without recording. An output that is an argument, or a view of one, is a view for autograd: changing it,
-// or what it is a view of, in place is an error, since the function's own backward would be lost. An argument that
-// forward itself changes in place is named to mark_dirty and returned. The context belongs to the node; backward must
-// not be entered by two threads at once.
+// forward runs without recording. The node owns the context. Two threads must not run one node's backward at once.
+// - An output that is an argument, or a view of one, becomes a view for autograd. Changing the output or its base in
+//   place is an error, because the function's backward would be lost.
+// - An argument that forward changes in place must be passed to mark_dirty and returned.
 #pragma once
 
 #include <shunt/autograd/saved_variable.h>
@@ -24,28 +28,31 @@
 
 namespace shunt::autograd {
 
-/// What forward leaves for backward, and what it says of its inputs and outputs. Lives as long as the node.
+/// Carries data from forward to backward, and what forward declares about its inputs and outputs. Lives as long as the
+/// node.
 class SHUNT_API AutogradContext {
  public:
   AutogradContext() = default;
   AutogradContext(const AutogradContext&) = delete;
   AutogradContext& operator=(const AutogradContext&) = delete;
 
-  /// Anything that is not a tensor of the graph.
+  /// Values other than forward's inputs and outputs. Tensors of the graph belong in save_for_backward.
   std::map<std::string, IValue> saved_data;
 
-  /// Inputs or outputs of forward that backward needs; call once.
+  /// Saves the inputs and outputs of forward that backward needs. A second call replaces the first one's list.
   void save_for_backward(variable_list to_save) { to_save_ = std::move(to_save); }
+  /// The saved tensors, in order. Throws when one was changed in place since, or when backward has freed them.
   variable_list get_saved_variables() const;
-  /// Inputs that forward changed in place; it has to return them. Counts as a change in place, recorded or not.
+  /// Names the inputs that forward changed in place. apply() throws unless forward returns them. Each input's version
+  /// is incremented, whether or not the call is recorded.
   void mark_dirty(const variable_list& inputs);
-  /// Outputs through which no gradient goes; backward gets zeros for them too.
+  /// Names outputs that no gradient flows through. backward still gets an entry for each of them.
   void mark_non_differentiable(const variable_list& outputs);
-  /// Whether backward gets zeros (the default) or undefined tensors for outputs without gradient.
+  /// For outputs without a gradient, backward gets zeros (true, the default) or undefined tensors (false).
   void set_materialize_grads(bool on) { materialize_grads_ = on; }
-  /// Whether backward's i-th result (counting tensors among forward's arguments) is wanted.
+  /// Whether backward must compute the gradient of forward's i-th tensor argument; other arguments are not counted.
   bool needs_input_grad(size_t i) const { return node_ != nullptr && node_->task_should_compute_output(i); }
-  /// Whether any of [first, last) is, for any of the ranges.
+  /// Whether backward must compute any gradient of the ranges, each of which is [first, last).
   bool needs_input_grad(std::initializer_list<IndexRange> ranges) const {
     for (const IndexRange& range : ranges)
       if (node_ != nullptr && node_->task_should_compute_output(range.first, range.second)) return true;
@@ -63,7 +70,7 @@ class SHUNT_API AutogradContext {
   bool released_ = false;
 };
 
-/// What a custom function's node does whatever the function is.
+/// The part of a custom function's node that does not depend on the function.
 struct SHUNT_API CustomNode : public Node {
   using Node::Node;
   variable_list apply(variable_list&& grads) override;
@@ -71,7 +78,7 @@ struct SHUNT_API CustomNode : public Node {
 
  protected:
   virtual variable_list callBackward(variable_list grads) = 0;
-  /// Around forward: records which arguments are tensors, and gives the outputs their history.
+  /// prepare() runs before forward and notes which arguments are tensors; finish() gives the outputs their history.
   void prepare(const variable_list& inputs, std::vector<bool> is_tensor, bool record);
   void finish(const variable_list& inputs, variable_list& outputs, bool record);
 
@@ -79,10 +86,10 @@ struct SHUNT_API CustomNode : public Node {
   std::vector<bool> is_tensor_argument_;
 
  private:
-  /// Inputs that forward changed: counts the change, and checks that they are returned.
+  /// Increments the versions of dirty inputs. Throws when forward did not return one.
   void countDirty(const variable_list& inputs, const variable_list& outputs) const;
   bool isDifferentiable(const Tensor& output) const;
-  /// Gives the output its history; returns whether gradients go through it.
+  /// Gives the output its history. Returns whether gradients flow through it.
   bool finishOutput(Tensor& output, const variable_list& inputs, bool record);
   void save();
 };
@@ -91,7 +98,7 @@ struct SHUNT_API CustomNode : public Node {
 template <class T>
 struct CppNode final : public CustomNode {
   using CustomNode::CustomNode;
-  /// T::forward on the arguments, recorded.
+  /// Runs T::forward on the arguments and records the node.
   template <class... Args>
   static auto run(Args&&... args);
 
@@ -99,10 +106,11 @@ struct CppNode final : public CustomNode {
   variable_list callBackward(variable_list grads) override { return T::backward(&context_, std::move(grads)); }
 };
 
-/// Base of custom functions; T has static forward(AutogradContext*, ...) -> Tensor or variable_list, and backward.
+/// Base class of custom functions. T has static members forward(AutogradContext*, ...), which returns a Tensor or a
+/// variable_list, and backward(AutogradContext*, variable_list).
 template <class T>
 struct Function {
-  /// Runs T::forward on the arguments, and records a node that runs T::backward where an input requires grad.
+  /// Runs T::forward on the arguments. Records a node that runs T::backward if a tensor among them requires grad.
   template <class... Args>
   static auto apply(Args&&... args) {
     return CppNode<T>::run(std::forward<Args>(args)...);
@@ -111,6 +119,8 @@ struct Function {
 
 namespace impl {
 
+// For each argument of forward: appends its tensors to `inputs`, and to `is_tensor` an entry for each tensor or other
+// argument. CppNode::run calls it.
 inline void extract(variable_list& inputs, std::vector<bool>& is_tensor, const Tensor& t) {
   inputs.push_back(t);
   is_tensor.push_back(true);
@@ -129,6 +139,7 @@ void extract(variable_list&, std::vector<bool>& is_tensor, const A&) {
   is_tensor.push_back(false);
 }
 
+// Conversions between forward's result type and the list that CustomNode::finish works on.
 inline variable_list toList(Tensor t) { return {std::move(t)}; }
 inline variable_list toList(variable_list list) { return list; }
 inline void fromList(variable_list&& from, Tensor& to) { to = std::move(from[0]); }

@@ -1,16 +1,15 @@
-// Wrapper tensors and autograd: the graph of a wrapper lives on the tensor that TensorImpl::graph_tensor() names, and
-// what asks the wrapper is answered by that one.
+// Autograd of wrapper tensors: the graph of a wrapper lives on the tensor that TensorImpl::graph_tensor() names. That
+// tensor also answers autograd's questions to the wrapper.
 //
-// A wrapper's class has to give its TensorImpl a ForwardingMeta; everything else follows. Pure functions of the given
-// tensor.
+// A wrapper class only has to give its TensorImpl a ForwardingMeta. Pure functions of the given tensor.
 #pragma once
 
 #include <shunt/autograd/autograd_meta.h>
 
 namespace shunt::autograd {
 
-/// The tensor that holds the graph: behind a wrapper, also behind wrappers of wrappers, the inner one; otherwise `t`
-/// itself. The reference is good as long as `t` is, and the wrapper isn't changed.
+/// The tensor that holds the graph: the innermost one behind a wrapper or behind nested wrappers, otherwise `t` itself.
+/// The reference is valid while `t` lives and the wrapper does not change.
 inline const Tensor& graph_tensor(const Tensor& t) {
   const Tensor* now = &t;
   while (now->defined()) {
@@ -21,11 +20,11 @@ inline const Tensor& graph_tensor(const Tensor& t) {
   return *now;
 }
 
-/// Whether `t` is a wrapper whose graph lives elsewhere.
+/// Whether `t` is a wrapper whose graph lives on another tensor.
 inline bool forwards_graph(const Tensor& t) { return t.unsafeGetTensorImpl()->graph_tensor() != nullptr; }
 
-/// A wrapper's metadata: empty itself, so that nothing is recorded on the wrapper; asks the inner tensor whether it
-/// requires grad.
+/// A wrapper's metadata. It stays empty, so nothing is recorded on the wrapper. The inner tensor decides whether the
+/// wrapper requires grad.
 class ForwardingMeta final : public AutogradMeta {
  public:
   explicit ForwardingMeta(const TensorImpl& wrapper) : wrapper_(wrapper) {}
@@ -35,7 +34,7 @@ class ForwardingMeta final : public AutogradMeta {
   }
 
  private:
-  const TensorImpl& wrapper_;  // which owns this
+  const TensorImpl& wrapper_;  // owns this object
 };
 
 }  // namespace shunt::autograd

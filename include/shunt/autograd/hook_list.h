@@ -1,8 +1,8 @@
-// HookList: hooks in the order of their registration, each with a number by which it is removed.
+// HookList: hooks in the order of registration. Each has an id, by which it is removed.
 //
-// A hook may add and remove hooks of the list that is running it, itself included: the list keeps a hook's function
-// alive while it runs, and an added one runs from the next time on. Otherwise as a std::vector: one thread changes it
-// while no other uses it.
+// A hook may add and remove hooks of the list that runs it, itself included. The list keeps a hook's function alive
+// while it runs. A hook added during a run is first called in the next run. Not synchronised: one thread may change the
+// list while no other thread uses it.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -17,12 +17,12 @@ namespace shunt::autograd {
 template <class Function>
 class HookList {
  public:
-  /// Returns its number: 0 for the list's first, and no number comes twice.
+  /// Returns the hook's id. Ids count from 0, and no id is used twice.
   unsigned add(Function hook) {
     hooks_.push_back({next_, std::make_shared<const Function>(std::move(hook))});
     return next_++;
   }
-  /// False when the list never gave that number. Once more for the same hook does nothing.
+  /// Returns false when the list never gave that id. Removing a hook twice has no effect.
   bool remove(unsigned id) {
     const auto at = from(id);
     if (at != hooks_.end() && at->id == id) hooks_.erase(at);
@@ -31,7 +31,7 @@ class HookList {
   bool empty() const { return hooks_.empty(); }
   size_t size() const { return hooks_.size(); }
 
-  /// Calls `visit(hook, id)` for each that is there at the beginning and still is when its turn comes.
+  /// Calls `visit(hook, id)` for each hook that is in the list at the start, unless it is removed before its turn.
   template <class Visit>
   void forEach(const Visit& visit) const {
     const unsigned end = next_;
@@ -51,7 +51,7 @@ class HookList {
   };
   auto from(unsigned id) const { return std::ranges::lower_bound(hooks_, id, {}, &Entry::id); }
 
-  std::vector<Entry> hooks_;  // by number
+  std::vector<Entry> hooks_;  // sorted by id
   unsigned next_ = 0;
 };
 

@@ -1,5 +1,6 @@
-// InputMetadata: shape, dtype and device of the tensor that a node's input is the gradient of. The engine makes every
-// gradient fit it. A value, written once when the node is made; shapes up to four dimensions take no allocation.
+// InputMetadata: shape, dtype and device of one input of a node. The engine makes every gradient fit them.
+//
+// A move-only value, written once when the node is built. Shapes of up to four dimensions need no allocation.
 #pragma once
 
 #include <shunt/tensor/tensor.h>
@@ -10,7 +11,7 @@ namespace shunt::autograd {
 
 class InputMetadata {
  public:
-  /// Of an undefined output: any gradient is accepted.
+  /// The metadata of an undefined output, which accepts any gradient.
   InputMetadata() noexcept {}
   InputMetadata(InputMetadata&& o) noexcept { takeFrom(o); }
   InputMetadata& operator=(InputMetadata&& o) noexcept {
@@ -20,13 +21,13 @@ class InputMetadata {
   }
   ~InputMetadata() { freeHeap(); }
   explicit InputMetadata(const Tensor& t) { describe(t); }
-  /// Of `t` from now on; for one that describes nothing yet.
+  /// Describes `t`. The object must be undefined before.
   void describe(const Tensor& t) {
     const TensorImpl& impl = *t.unsafeGetTensorImpl();
     const IntArrayRef sizes = impl.sizes();
     if (sizes.size() > kInline) [[unlikely]]
       return describeMany(impl);
-    // One by one: they have just been written so, and a wider load would wait until they are in the cache.
+    // Copied one by one, as they were just written. A wider load would wait until the stores reach the cache.
     static_assert(kInline == 4);
     if (sizes.size() > 0) inline_[0] = sizes[0];
     if (sizes.size() > 1) inline_[1] = sizes[1];
@@ -35,12 +36,13 @@ class InputMetadata {
     describeRest(impl, sizes.size());
   }
 
+  /// Whether any gradient is accepted; the getters below then mean nothing. Sizes are borrowed from this object.
   bool is_undefined() const { return undefined_; }
   IntArrayRef sizes() const { return {dim_ > kInline ? heap_ : inline_, dim_}; }
   ScalarType dtype() const { return dtype_; }
   Device device() const { return device_; }
   TensorOptions options() const { return TensorOptions(dtype_).device(device_); }
-  /// A gradient of this shape that is all zeros.
+  /// A gradient of zeros with this shape, dtype and device.
   SHUNT_API Tensor zeros() const;
 
  private:
@@ -56,7 +58,7 @@ class InputMetadata {
     if (dim_ > kInline) [[unlikely]]
       delete[] heap_;
   }
-  /// This one owns nothing.
+  /// Requires that this object owns no heap memory.
   void takeFrom(InputMetadata& o) {
     std::memcpy(static_cast<void*>(this), &o, sizeof o);
     o.dim_ = 0;
@@ -69,7 +71,7 @@ class InputMetadata {
   uint32_t dim_ = 0;
   union {
     int64_t inline_[kInline];
-    int64_t* heap_;  // of more dimensions; owned
+    int64_t* heap_;  // when there are more dimensions; owned
   };
 };
 

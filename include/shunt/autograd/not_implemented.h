@@ -1,14 +1,16 @@
-// Autograd kernels for operators without a derivative, as torch/csrc/autograd has them: results of recorded calls get a
-// node whose backward throws, changes in place are checked and counted, views are known as views. Any thread.
+// Autograd kernels for operators without a derivative, named as in torch/csrc/autograd. They give the results of
+// recorded calls a node whose backward throws, check and count in-place changes, and mark views as views. Any thread.
 #pragma once
 
 #include <shunt/core/library.h>
 
 namespace shunt::autograd {
 
-/// For Autograd. Without it such operators have the same kernel, but that a view they return may be changed in place.
+/// The kernel for Autograd. Operators that register none get the same kernel by default, except that views they return
+/// may be changed in place.
 SHUNT_API CppFunction autogradNotImplementedFallback();
-/// For ADInplaceOrView: refuses schemas whose views can't be followed, and passes the call on.
+/// The kernel for ADInplaceOrView: counts in-place changes and marks views when nothing is recorded. Throws for schemas
+/// whose views it cannot follow.
 SHUNT_API CppFunction autogradNotImplementedInplaceOrViewFallback();
 
 }  // namespace shunt::autograd

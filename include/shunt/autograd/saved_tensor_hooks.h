@@ -1,8 +1,9 @@
-// Saved-tensor hooks: what a program keeps in place of the tensors that nodes save for their backward, as
-// torch.autograd.graph.saved_tensors_hooks does: moved to a disk, compressed, counted.
+// Saved-tensor hooks: the program chooses what to keep in place of the tensors that nodes save for backward, as with
+// torch.autograd.graph.saved_tensors_hooks. Examples: move them to disk, compress them, count them.
 //
-// A stack for each thread; the innermost pair packs what the thread's calls save from then on, and unpacks it whenever
-// it is used, on the thread that runs backward. Packing runs without grad mode, and no hook packs what another saves.
+// Each thread has a stack of hooks. The innermost pair packs everything that the thread's calls save. Its unpack runs
+// on the thread that runs backward, also after the pair was popped. Packing runs with grad mode off, and no hook packs
+// what another hook's operators save.
 #pragma once
 
 #include <shunt/tensor/tensor.h>
@@ -14,19 +15,19 @@
 
 namespace shunt::autograd {
 
-/// What is called in place of keeping a saved tensor: `pack` when it is saved, `unpack` when backward needs it.
+/// Replaces the keeping of a saved tensor: `pack` runs when it is saved, `unpack` when backward needs it.
 struct SavedTensorHooks {
-  /// What to keep of `tensor`, which it must not change.
+  /// Returns what to keep of `tensor`. Saving throws when pack changes the tensor in place.
   std::function<std::shared_ptr<void>(const Tensor& tensor)> pack;
-  /// A tensor of the same elements again. Once for each use.
+  /// Returns a tensor of the same elements. Runs once for each use.
   std::function<Tensor(const std::shared_ptr<void>& packed)> unpack;
 };
 
-/// Throws while saved-tensor hooks are disabled on this thread.
+/// Push throws while saved-tensor hooks are disabled on this thread; pop throws when the thread has none.
 SHUNT_API void push_saved_tensor_hooks(std::shared_ptr<const SavedTensorHooks> hooks);
 SHUNT_API void pop_saved_tensor_hooks();
 
-/// Pushes and pops for a scope.
+/// Pushes the hooks in its constructor and pops them in its destructor.
 class [[nodiscard]] SavedTensorHooksGuard {
  public:
   explicit SavedTensorHooksGuard(SavedTensorHooks hooks) {
@@ -37,8 +38,8 @@ class [[nodiscard]] SavedTensorHooksGuard {
   SavedTensorHooksGuard& operator=(const SavedTensorHooksGuard&) = delete;
 };
 
-/// With a message: pushing throws it on this thread from now on. Returns what was set before, to be set again.
-/// Throws `message` at once if there are hooks already.
+/// Given a message, disables hooks on this thread: pushing throws that message. nullopt enables them again. Returns the
+/// previous setting, so that the caller can restore it. Throws `message` at once if the thread already has hooks.
 SHUNT_API std::optional<std::string> set_saved_tensor_hooks_disabled(std::optional<std::string> message);
 
 }  // namespace shunt::autograd

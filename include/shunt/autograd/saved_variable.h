@@ -1,15 +1,17 @@
-// SavedVariable: a tensor that a node keeps for its backward, with the version it had, so that a later in-place change
-// is an error and not a wrong gradient.
+// SavedVariable: a tensor that a node keeps for its backward, with the version that it had. An in-place change between
+// saving and unpacking is therefore an error instead of a wrong gradient.
 //
-// An input, or a leaf, is kept as it is. An output is kept without its grad_fn, which is the node that keeps it: a
-// reference to it would be a cycle; unpack attaches it again. The result of an in-place operator on a view is kept
-// likewise, with a weak reference to the base's history. Const access from several threads is safe.
+// Several threads may call its const methods at once. How a tensor is kept depends on what it is for the node:
+// - An input or a leaf is kept as it is.
+// - An output is kept without its grad_fn. That is the node itself, so a reference to it would be a cycle. unpack
+//   attaches it again.
+// - The result of an in-place operator on a view is kept without its grad_fn, with a weak reference to the base's.
 //
 // Note [Saved results]
-// Of an operator's ordinary new result, a row-major CPU tensor that is the whole of what its storage counts versions
-// for, only the storage is kept: the rest stands in the node's description of that output (input_metadata), from which
-// unpack makes a tensor. Any other output is kept as a detached alias, a tensor of its own; so is what nodes written by
-// hand save, since the node that unpacks may be another than the one that describes it.
+// For an operator's ordinary new result, only the storage is kept. Ordinary means: a row-major CPU tensor that begins
+// where its storage does and counts versions there. unpack takes the rest from the node's description of that output
+// (input_metadata). Any other output is kept as a detached alias, which is a tensor itself. So is what handwritten
+// nodes save, since the node that unpacks may not be the one that describes the output.
 #pragma once
 
 #include <shunt/autograd/autograd_meta.h>
@@ -28,7 +30,7 @@ class SHUNT_API SavedVariable {
     save(variable, is_output, is_inplace_on_view);
   }
 
-  /// What the constructors do, for one that has saved nothing yet.
+  /// Saves as the constructors do; nothing may be saved yet. Throws for an inference tensor.
   SHUNT_ALWAYS_INLINE void save(const Tensor& variable, bool is_output, bool is_inplace_on_view = false) {
     if (!variable.defined()) return;
     const TensorImpl& impl = *variable.unsafeGetTensorImpl();
@@ -46,8 +48,8 @@ class SHUNT_API SavedVariable {
     if (variable) save(*variable, is_output, is_inplace_on_view);
   }
 
-  /// save(result, true) for an operator's new result, when set_history has just made it one of the node's outputs and
-  /// nobody but the caller has got a handle on it.
+  /// save(result, true) for an operator's new result. set_history must just have made it one of the node's outputs, and
+  /// only the caller may have a handle on it.
   SHUNT_ALWAYS_INLINE void saveResult(const Tensor& result) {
     const AutogradMeta* meta = result.defined() ? get_autograd_meta(result) : nullptr;
     if (meta == nullptr || meta->is_view_ || !meta->grad_fn_ || underHooks()) [[unlikely]]
@@ -56,15 +58,16 @@ class SHUNT_API SavedVariable {
     saveOutput(result, *meta, false, true);
   }
 
-  /// What an in-place operator saves of an operand before it changes `self`. One whose memory `self` shares is kept
-  /// without its history, which would lead back to the node: it is about to be overwritten, and unpack will say so.
+  /// Saves an operand of an in-place operator before the operator changes `self`. An operand that shares memory with
+  /// `self` is kept without its history, which would lead back to the node. The operator is about to overwrite it, so
+  /// unpack will throw.
   static SavedVariable inplace_operand(const Tensor& operand, const Tensor& self);
   static SavedVariable inplace_operand(const std::optional<Tensor>& operand, const Tensor& self) {
     return inplace_operand(operand ? *operand : Tensor(), self);
   }
 
-  /// The tensor; `saved_for` is the node that holds this, needed where an output was saved. Throws when the tensor has
-  /// been changed in place since, or when it has been released.
+  /// The saved tensor. `saved_for` is the node that holds this object; it is needed for a saved output. Throws when the
+  /// tensor was changed in place after it was saved, or when it was released.
   Tensor unpack(intrusive_ptr<Node> saved_for = nullptr) const;
   Tensor unpack(Node* saved_for) const { return unpack(intrusive_ptr<Node>::retainFrom(saved_for)); }
   void reset_data() { held_.reset(); }
@@ -72,12 +75,12 @@ class SHUNT_API SavedVariable {
 
  private:
   enum class Kind : uint32_t {
-    kNothing,   // made by default, or of an undefined tensor
-    kOriginal,  // held_ is the tensor
-    kAlias,     // a detached alias of an output
-    kStorage,   // an output's storage: Note [Saved results]
-    kChangedView,
-    kPacked,  // what a saved-tensor hook made of it
+    kNothing,      // default-constructed, or from an undefined tensor
+    kOriginal,     // held_ is the tensor
+    kAlias,        // a detached alias of an output
+    kStorage,      // an output's storage: Note [Saved results]
+    kChangedView,  // the result of an in-place operator on a view
+    kPacked,       // the result of a saved-tensor hook's pack
   };
   struct ChangedView;
   struct Packed;
@@ -108,7 +111,7 @@ class SHUNT_API SavedVariable {
 };
 static_assert(sizeof(SavedVariable) == 16, "a node has one for each tensor that its formulas use");
 
-/// Saves and unpacks lists element by element.
+/// Save and unpack lists element by element. A saved undefined tensor is unpacked as undefined, or as nullopt.
 SHUNT_API std::vector<SavedVariable> make_saved_variable_list(TensorList tensors, bool is_output = false);
 SHUNT_API std::vector<SavedVariable> make_saved_variable_list(TensorOptList tensors, bool is_output = false);
 SHUNT_API variable_list unpack_list(const std::vector<SavedVariable>& saved,

@@ -1,5 +1,5 @@
-// What Autograd and ADInplaceOrView wrappers call: does anything require grad, which edges go where, attach a history,
-// a view or a version to a result. In the order a wrapper does it (SEMANTICS: key order, point 1):
+// Functions that Autograd and ADInplaceOrView kernels call: they decide whether a call is recorded, collect its edges,
+// and give results their history, view or version. A kernel calls them in this order (SEMANTICS: key order, point 1):
 //
 //   check_inplace(self, any_requires_grad)                 in-place forms
 //   node = make_intrusive<XBackward0>(); its edges are collect_next_edges(inputs...); save inputs
@@ -8,7 +8,7 @@
 //   set_history(result, node)  or  rebase_history(self, node)
 //   save outputs
 //
-// Each acts on the given tensors only; callable from any thread that may change those.
+// Each function touches only the given tensors. Any thread that may change those tensors may call it.
 #pragma once
 
 #include <shunt/autograd/autograd_meta.h>
@@ -17,6 +17,7 @@
 namespace shunt::autograd {
 
 // ---- inputs -------------------------------------------------------------------------------------------------------
+/// Whether a gradient flows to any of the tensors. Ignores grad mode; undefined tensors count as false.
 inline bool any_requires_grad(const Tensor& t) {
   const AutogradMeta* meta = t.defined() ? get_autograd_meta(t) : nullptr;
   if (meta == nullptr) return false;
@@ -35,27 +36,29 @@ inline bool any_requires_grad(TensorOptList list) {
   return false;
 }
 
-/// Whether a call with these tensors (optional tensors, lists) is recorded.
+/// Whether a call with these arguments (tensors, optional tensors, lists) is recorded. False when grad mode is off.
 template <class... Args>
 bool compute_requires_grad(const Args&... args) {
   return GradMode::is_enabled() && (any_requires_grad(args) || ...);
 }
 
 namespace impl {
+/// The slow path of gradient_edge: `t` is a leaf, a view or a wrapper, and has autograd metadata.
 SHUNT_API Edge edge_of_leaf_or_view(const Tensor& t);
-}
-/// Where the gradient of `t` goes: its grad_fn, or the accumulator of a leaf; invalid when it does not require grad.
+}  // namespace impl
+/// The edge that the gradient of `t` flows along: to its grad_fn, or to the accumulator of a leaf. The edge is invalid
+/// when `t` does not require grad.
 SHUNT_ALWAYS_INLINE Edge gradient_edge(const Tensor& t) {
   const AutogradMeta* meta = get_autograd_meta(t);
   if (meta == nullptr) return {};
   if (meta->is_view_ || !meta->grad_fn_) return impl::edge_of_leaf_or_view(t);
   return Edge(meta->grad_fn_, meta->output_nr_);
 }
-/// The leaf's accumulator, made when there is none; null for tensors that do not require grad.
+/// The leaf's accumulator, created on first use. Null when the leaf does not require grad.
 SHUNT_API intrusive_ptr<Node> grad_accumulator(const Tensor& leaf);
 
 namespace impl {
-// Calls add(edge) for each.
+// Calls add(edge) for each tensor, with an invalid edge for an absent one.
 template <class Add>
 SHUNT_ALWAYS_INLINE void collect_edges(const Add& add, const Tensor& t) {
   add(t.defined() ? gradient_edge(t) : Edge());
@@ -78,7 +81,7 @@ void collect_edges(const Add& add, TensorOptList list) {
 }
 }  // namespace impl
 
-/// One edge for each tensor, absent ones too, lists flattened.
+/// One edge for each tensor, in order. Lists are flattened; absent tensors get invalid edges.
 template <class... Args>
 edge_list collect_next_edges(const Args&... args) {
   edge_list edges;
@@ -88,46 +91,51 @@ edge_list collect_next_edges(const Args&... args) {
 }
 
 // ---- outputs ------------------------------------------------------------------------------------------------------
-/// The tensor is the node's next output. Integer and undefined outputs only take their number.
+/// Makes the tensor the node's next output. An integer or undefined tensor takes an output number, but no history.
 SHUNT_API void set_history(const Tensor& output, const intrusive_ptr<Node>& node);
 SHUNT_API void set_history(const std::vector<Tensor>& outputs, const intrusive_ptr<Node>& node);
-/// The keys of a tensor that takes part in recording.
+/// `ks` with the Autograd key of its backend: the keys of a tensor whose calls are recorded.
 constexpr DispatchKeySet with_autograd_key(DispatchKeySet ks) {
   constexpr DispatchKeySet kCpu(DispatchKey::AutogradCPU);
   if (ks.backends() == kCpu.backends()) [[likely]]
     return ks | kCpu;
   return ks.add(ks.backends().empty() ? DispatchKey::AutogradOther : autogradKeyOf(ks.highestBackend()));
 }
-/// The same for the node's last output, which takes the reference over if it can: afterwards output or `node` holds it.
+/// The same for the node's last output. Moves the reference to the output if it can; else `node` keeps it.
 SHUNT_API void set_history(const Tensor& output, intrusive_ptr<Node>&& node);
-/// The same for an operator's only output; takes the node over.
+/// The same for an operator's only output. Takes over the caller's reference `owned`.
 SHUNT_API void record_output(const Tensor& output, Node* owned);
-/// The same for the result of an in-place operator; on a view, the base's history changes (CopySlices).
+/// The same for the result of an in-place operator. When `self` is a view, the base's history changes (CopySlices).
 SHUNT_API void rebase_history(const Tensor& self, intrusive_ptr<Node> node);
 SHUNT_API void rebase_history(TensorList selves, const intrusive_ptr<Node>& node);
+/// Sets the grad_fn and output number of `t`, and its Autograd key. Tensor hooks stay with the old grad_fn.
 SHUNT_API void set_gradient_edge(const Tensor& t, Edge edge);
 
-/// Throws when an in-place operator must not change `t`: a leaf (or a view of one) that requires grad, an inference
-/// tensor outside InferenceMode, a view that can't be followed. Before anything is changed.
+/// Throws when an in-place operator must not change `t`. Call it before anything changes. `t` must not be:
+/// - a leaf that requires grad, or a view of one, while `requires_grad` and grad mode are on;
+/// - a view whose history cannot be rebuilt (CreationMeta), under the same condition;
+/// - an inference tensor outside InferenceMode.
 SHUNT_API void check_inplace(const Tensor& t, bool requires_grad);
 SHUNT_API void check_inplace(TensorList list, bool requires_grad);
-/// After an in-place change. Throws on inference tensors outside InferenceMode.
+/// Counts an in-place change; call it after the change. Throws for inference tensors outside InferenceMode.
 SHUNT_API void increment_version(const Tensor& t);
 SHUNT_API void increment_version(TensorList list);
 
-/// kNoGradMode, kInferenceMode or kDefault, by the thread's modes: for views made now.
+/// The CreationMeta of views made now, from the thread's modes: kNoGradMode, kInferenceMode or kDefault.
 SHUNT_API CreationMeta current_creation_meta();
-/// Makes `view` known as a view of `base`. Not differentiable (detach): only the version counter is shared.
+/// Marks `view` as a view of `base`. If it is not differentiable (detach), the two only share the version counter.
 SHUNT_API Tensor as_view(const Tensor& base, Tensor view, bool is_differentiable,
                          CreationMeta creation_meta = current_creation_meta(), ViewFunc view_func = nullptr);
-/// The views that one operator returns together (split, unbind).
+/// The same for views that one operator returns together (split, unbind).
 SHUNT_API std::vector<Tensor> as_view(const Tensor& base, std::vector<Tensor> views, bool is_differentiable,
                                       CreationMeta creation_meta = CreationMeta::kMultiOutputNode);
 
 // ---- errors -------------------------------------------------------------------------------------------------------
+/// `name` is the operator's. Called when an out= form has an argument that requires grad.
 [[noreturn]] SHUNT_API void throw_error_out_requires_grad(const char* name);
-/// `name` of the operator, `argument` that requires grad though the operator has no derivative for it.
+/// `name` is the operator's. `argument` requires grad, but the operator has no derivative for it.
 [[noreturn]] SHUNT_API void throw_error_for_nondifferentiable(const char* name, const char* argument);
+/// Throws for an argument that requires grad, while grad mode is on.
 inline void check_no_requires_grad(const Tensor& t, const char* argument, const char* name) {
   if (GradMode::is_enabled() && any_requires_grad(t)) throw_error_for_nondifferentiable(name, argument);
 }
@@ -135,7 +143,7 @@ inline void check_no_requires_grad(const std::optional<Tensor>& t, const char* a
   if (t) check_no_requires_grad(*t, argument, name);
 }
 
-/// The node of an output whose operator has no derivative: backward throws and names the operator.
+/// The node of an output whose operator has no derivative. Backward through it throws and names the operator.
 struct SHUNT_API NotImplemented : public Node {
   NotImplemented(std::string op, edge_list&& next_edges) : Node(std::move(next_edges)), op_(std::move(op)) {}
   variable_list apply(variable_list&& grads) override;
@@ -146,9 +154,10 @@ struct SHUNT_API NotImplemented : public Node {
 };
 
 // ---- inside generated apply() -------------------------------------------------------------------------------------
-/// Positions of each input's gradients in the list that apply returns.
+/// Assigns each input its positions in the list of gradients that apply returns.
 struct IndexRangeGenerator {
-  using Range = std::pair<size_t, size_t>;
+  using Range = std::pair<size_t, size_t>;  // first position, and the one after the last
+  /// The next `n` positions: 1 for a tensor, its length for a list.
   Range range(size_t n) {
     const size_t first = next_;
     next_ += n;
@@ -159,18 +168,20 @@ struct IndexRangeGenerator {
  private:
   size_t next_ = 0;
 };
-using IndexRange = IndexRangeGenerator::Range;
+using IndexRange = IndexRangeGenerator::Range;  // also AutogradContext::needs_input_grad's
 
+/// Stores one input's gradients at `range` of apply's result. `out` is long enough; `list` has the range's length.
 inline void copy_range(variable_list& out, IndexRange range, const Tensor& t) { out[range.first] = t; }
 inline void copy_range(variable_list& out, IndexRange range, const std::vector<Tensor>& list) {
   for (size_t i = 0; i < list.size(); ++i) out[range.first + i] = list[i];
 }
+/// Whether apply has anything to do: an undefined gradient stands for zero.
 inline bool any_grad_defined(const variable_list& grads) {
   for (const Tensor& g : grads)
     if (g.defined()) return true;
   return false;
 }
-/// What apply returns when no gradient came in.
+/// apply's result when none of its gradients is defined.
 inline variable_list undefined_grads(size_t n) { return variable_list(n); }
 
 }  // namespace shunt::autograd

@@ -1,5 +1,5 @@
-// Conveniences of the generated functions and methods: how their arguments may be written, what TensorOptions add.
-// Values for the duration of one call; any thread.
+// Helpers of the generated functions and methods: argument types that allow several notations, and the handling of
+// TensorOptions. The values live for one call. Any thread.
 #pragma once
 
 #include <shunt/core/array_ref.h>
@@ -10,8 +10,8 @@
 
 namespace shunt {
 
-/// The argument type of `int[]?`: nothing, one dimension, or a list. Like IntArrayRef it owns nothing: a number or list
-/// written in the call lives until the call's end.
+/// The argument type of `int[]?`: nothing, one dimension, or a list. It owns nothing, like IntArrayRef. A number or
+/// list written in the call lives until the end of the call.
 class OptionalDims : public OptionalIntArrayRef {
  public:
   OptionalDims() = default;
@@ -25,7 +25,7 @@ class OptionalDims : public OptionalIntArrayRef {
 
 namespace detail {
 
-/// A memory format may be given inside the options or as an argument, not both.
+/// The memory format, from the options or the argument. Throws when both name one.
 inline std::optional<MemoryFormat> memoryFormat(const TensorOptions& options, std::optional<MemoryFormat> argument) {
   SHUNT_CHECK(!argument || !options.memory_format_opt(),
               "memory_format is given twice: inside the tensor options and as an argument; give it once");
@@ -38,7 +38,7 @@ inline void checkNoRequiresGrad(const TensorOptions& options) {
               "they may return their argument; call requires_grad_() on the result");
 }
 
-/// T is Tensor, which is incomplete here.
+/// Sets requires_grad on a factory's result. T is Tensor, which is incomplete here.
 template <class T>
 T withRequiresGrad(T result, const TensorOptions& options) {
   if (options.requires_grad()) [[unlikely]]

@@ -1,7 +1,7 @@
 // BFloat16: the upper half of a binary32 (PyTorch's at::BFloat16, dtype bfloat16).
 //
-// A value type of 16 bits; any thread. Rounding is integer code, without AVX512_BF16 (whose conversion flushes
-// denormals), so that every instruction set, the scalar tail of a vector loop and the JIT give the same bits.
+// A value type of 16 bits; any thread. Rounding is integer code. It does not use AVX512_BF16, whose conversion flushes
+// denormals. So every instruction set, the scalar tail of a vector loop and the JIT give the same bits.
 #pragma once
 
 #include <shunt/tensor/reduced_floating_point.h>
@@ -17,7 +17,7 @@ SHUNT_ALWAYS_INLINE constexpr float f32_from_bits(uint16_t b) {
   return std::bit_cast<float>(static_cast<uint32_t>(b) << 16);
 }
 
-/// The bfloat16 nearest to a float, ties to even; overflow gives infinity, NaN stays (quiet) NaN.
+/// The bfloat16 nearest to a float. Ties go to even, overflow gives infinity, and NaN gives a quiet NaN.
 SHUNT_ALWAYS_INLINE constexpr uint16_t round_to_nearest_even(float f) {
   const uint32_t w = std::bit_cast<uint32_t>(f);
   const uint32_t rounded = (w + 0x7fffu + ((w >> 16) & 1u)) >> 16;
@@ -28,8 +28,9 @@ SHUNT_ALWAYS_INLINE constexpr uint16_t round_to_nearest_even(float f) {
 }  // namespace detail
 
 struct BFloat16 {
-  uint16_t x;
+  uint16_t x;  // the bit pattern
 
+  /// Selects the constructor from a bit pattern instead of a value: BFloat16(0x3f80, BFloat16::from_bits()) is 1.
   struct from_bits_t {};
   static constexpr from_bits_t from_bits() { return {}; }
 

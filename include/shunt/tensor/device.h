@@ -1,5 +1,5 @@
-// Devices: a type and an index. Every DeviceType of PyTorch exists by name; which ones work is a matter of which
-// backends have registered kernels. A value type; any thread.
+// Devices: a device type and an index. All device types of PyTorch exist by name. A type works if a backend has
+// registered kernels for it. A value type; any thread.
 #pragma once
 
 #include <shunt/core/dispatch_key.h>
@@ -11,10 +11,10 @@
 
 namespace shunt {
 
-/// Which of several devices of a type; -1: the current one.
+/// The number of a device among those of its type, from 0. -1: the current one.
 using DeviceIndex = int8_t;
 
-// X(name, lower-case name, backend). Numbers are PyTorch's, by position.
+// X(name, lower-case name, backend). The position is PyTorch's number of the type.
 // clang-format off
 #define SHUNT_FORALL_DEVICE_TYPES(X)                                                                             \
   X(CPU, "cpu", CPU) X(CUDA, "cuda", CUDA) X(MKLDNN, "mkldnn", CPU) X(OPENGL, "opengl", CPU)                     \
@@ -38,26 +38,27 @@ inline constexpr DeviceType kMeta = DeviceType::Meta;
 inline constexpr DeviceType kPrivateUse1 = DeviceType::PrivateUse1;
 inline constexpr DeviceType kPrivateUse2 = DeviceType::PrivateUse2;
 inline constexpr DeviceType kPrivateUse3 = DeviceType::PrivateUse3;
-/// Whether the type is one that backends outside the library use.
+/// Whether the type is reserved for backends outside the library.
 constexpr bool isPrivateUse(DeviceType type) { return type >= kPrivateUse1; }
 
 /// A device type and an index.
 class SHUNT_API Device {
  public:
   constexpr Device(DeviceType type, DeviceIndex index = -1) : type_(type), index_(index) {}
-  /// "cpu", "cuda:1", "privateuseone" or the name that PrivateUse1, 2 or 3 was renamed to. Throws on anything else.
+  /// From "cpu", "cuda:1", "privateuseone" or a name that PrivateUse1, 2 or 3 was renamed to. The index is at most 127.
+  /// Throws for any other text.
   Device(const std::string& text);
   Device(const char* text) : Device(std::string(text)) {}
 
   constexpr DeviceType type() const { return type_; }
-  /// Its number; -1 where it has none, which means the current device of the type.
+  /// The device's number, or -1 for the current device of the type.
   constexpr DeviceIndex index() const { return index_; }
   constexpr bool has_index() const { return index_ >= 0; }
   constexpr bool is_cpu() const { return type_ == DeviceType::CPU; }
   constexpr bool is_cuda() const { return type_ == DeviceType::CUDA; }
   constexpr bool is_meta() const { return type_ == DeviceType::Meta; }
   constexpr bool operator==(const Device&) const = default;
-  /// "cpu", "cuda:1".
+  /// The text that Device(text) accepts: "cpu", "cuda:1".
   std::string str() const;
 
  private:
@@ -67,7 +68,8 @@ class SHUNT_API Device {
 
 /// "cpu", "cuda", or what a PrivateUse type was renamed to.
 SHUNT_API const char* deviceTypeName(DeviceType type);
-/// The backend bit of a device type; only types with a backend of their own (CPU, CUDA, ...) answer exactly.
+/// The backend component of a device type. Types without one map to CPU. The reverse, deviceTypeOf, throws for a
+/// backend without a device type.
 SHUNT_API BackendComponent backendOf(DeviceType type);
 SHUNT_API DeviceType deviceTypeOf(BackendComponent backend);
 inline std::ostream& operator<<(std::ostream& out, const Device& d) { return out << d.str(); }

@@ -1,8 +1,8 @@
-// Device guards: which device of a type is current on a thread, how many there are, and waiting for one.
+// Device guards: select the thread's current device of a type, count devices, and wait for a device.
 //
-// A backend implements DeviceGuardImplInterface and registers one object of it, for the life of the process; it is
-// called from any thread. The CPU's and Meta's stand here. A type without one has devices without index only: nothing
-// asks for their number. Registering is one atomic exchange; reading it one load.
+// A backend implements DeviceGuardImplInterface and registers one object, which must live as long as the process. Any
+// thread calls it. The library registers those of CPU and Meta. For a type without a guard, device indices are not
+// checked. Registering is one atomic exchange; reading is one load.
 #pragma once
 
 #include <shunt/tensor/device.h>
@@ -11,47 +11,47 @@
 
 namespace shunt {
 
-/// What a backend implements, as c10::impl::DeviceGuardImplInterface. "Current" is per thread.
+/// The interface that a backend implements, as c10::impl::DeviceGuardImplInterface. Each thread has its current device.
 class SHUNT_API DeviceGuardImplInterface {
  public:
   virtual ~DeviceGuardImplInterface();
   virtual DeviceType type() const = 0;
-  /// With an index.
+  /// The thread's current device, with its index.
   virtual Device getDevice() const = 0;
-  /// Throws unless `device` is of this type and its index below deviceCount().
+  /// Throws unless `device` has this type and an index below deviceCount().
   virtual void setDevice(Device device) const = 0;
-  /// For destructors: `device` came from getDevice().
+  /// For destructors. `device` must come from getDevice().
   virtual void uncheckedSetDevice(Device device) const noexcept = 0;
   virtual DeviceIndex deviceCount() const noexcept = 0;
-  /// Returns when everything that was queued on the device has run. Default: nothing is ever queued.
+  /// Returns when all work queued on the device has finished. The default does nothing, for devices without a queue.
   virtual void synchronizeDevice(DeviceIndex index) const;
 };
 
-/// Throws when another object is registered for the type; the same one again changes nothing. It must outlive the
-/// process's tensors.
+/// Registers a guard, which must outlive all tensors. Throws when another object is registered for the type.
+/// Registering the same object again has no effect.
 SHUNT_API void registerDeviceGuard(DeviceType type, const DeviceGuardImplInterface* guard);
 /// Whether a device guard is registered for the type.
 SHUNT_API bool hasDeviceGuardImpl(DeviceType type);
-/// Throws an Error that says what to register when the type has none.
+/// The registered guard. When the type has none, throws an Error that explains what to register.
 SHUNT_API const DeviceGuardImplInterface& getDeviceGuardImpl(DeviceType type);
 
-/// The device with its index: the thread's current one of its type where it names none. Throws IndexError when there is
-/// no device of that index. As given for cpu, meta and types without a guard.
+/// `device` with an index. A device without an index becomes the thread's current device of its type. Throws IndexError
+/// when no device has the index. CPU, Meta and types without a guard are returned unchanged.
 SHUNT_API Device ensure_has_index(Device device);
-/// Waits for a device; without an index, for the current one.
+/// Waits for a device, or for the current device of the type when `device` has no index.
 SHUNT_API void synchronize(Device device);
 
-/// Makes a device current on this thread for a scope.
+/// Makes a device current on this thread for a scope. The destructor restores the previous device.
 class SHUNT_API DeviceGuard {
  public:
   explicit DeviceGuard(Device device);
   ~DeviceGuard() { impl_.uncheckedSetDevice(original_); }
   DeviceGuard(const DeviceGuard&) = delete;
   DeviceGuard& operator=(const DeviceGuard&) = delete;
-  /// The device that the guard restores, and the one that it set.
+  /// The device that the destructor restores, and the device that the guard has set.
   Device original_device() const { return original_; }
   Device current_device() const { return current_; }
-  /// Another device of the same type; the one before the guard comes back at its end all the same.
+  /// Makes another device of the same type current. The destructor still restores original_device().
   void set_index(DeviceIndex index);
 
  private:
@@ -60,7 +60,7 @@ class SHUNT_API DeviceGuard {
   Device current_;
 };
 
-/// DeviceGuard where there may be no device to make current.
+/// A DeviceGuard that does nothing for nullopt.
 class [[nodiscard]] OptionalDeviceGuard {
  public:
   explicit OptionalDeviceGuard(std::optional<Device> device) {

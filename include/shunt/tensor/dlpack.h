@@ -1,9 +1,10 @@
-// DLPack: tensors shared with other libraries without a copy. The structs have the binary layout of DLPack 0.8, under
-// names of their own, so that they do not collide with another dlpack.h: cast the pointers.
+// DLPack: shares tensors with other libraries without a copy. The structs have the binary layout of DLPack 0.8. They
+// are in a namespace, so that they do not collide with another dlpack.h; cast the pointers.
 //
-// toDLPack: the returned struct holds a reference on the tensor until its deleter is called, once, by whoever consumes
-// it. fromDLPack: takes over the struct and calls its deleter when the last tensor over the memory is gone; when it
-// throws, the struct still is the caller's. Any thread; the deleter runs on whichever thread drops the last tensor.
+// - toDLPack: the struct holds a reference on the tensor. The consumer calls its deleter exactly once.
+// - fromDLPack: takes ownership of the struct, and calls its deleter when the last tensor over the memory is destroyed.
+//   When fromDLPack throws, the caller still owns the struct.
+// - Threads: any. The deleter runs on the thread that drops the last tensor.
 #pragma once
 
 #include <shunt/tensor/tensor.h>
@@ -14,7 +15,7 @@ namespace shunt {
 
 namespace dlpack {
 
-// Numbers as the DLPack standard lists them.
+// The numbers are those of the DLPack standard.
 enum DLDeviceType : int32_t { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3 };
 enum DLDataTypeCode : uint8_t {
   kDLInt = 0,
@@ -32,26 +33,26 @@ struct DLDevice {
   int32_t device_id;
 };
 
-/// A DLDataTypeCode, bits of an element, and elements of a vector type, which is 1.
+/// `code` is a DLDataTypeCode, `bits` the size of an element. `lanes` is the length of a vector type; always 1 here.
 struct DLDataType {
   uint8_t code;
   uint8_t bits;
   uint16_t lanes;
 };
 
-/// Memory with dtype and shape.
+/// Memory with a dtype and a shape.
 struct DLTensor {
   void* data;
   DLDevice device;
   int32_t ndim;
   DLDataType dtype;
   int64_t* shape;
-  /// In elements; null means row-major without gaps.
+  /// Strides count elements. Null means row-major without gaps.
   int64_t* strides;
   uint64_t byte_offset;
 };
 
-/// A DLTensor with what frees it.
+/// A DLTensor and the function that frees it.
 struct DLManagedTensor {
   DLTensor dl_tensor;
   void* manager_ctx;
@@ -61,11 +62,12 @@ struct DLManagedTensor {
 
 }  // namespace dlpack
 
-/// A CPU tensor that does not require grad, as DLPack. Throws for other devices.
+/// Exports a CPU tensor and pins its storage. Throws for other devices, for tensors that require grad, and for tensors
+/// without data.
 SHUNT_API dlpack::DLManagedTensor* toDLPack(const Tensor& tensor);
 
-/// A tensor over the memory of a DLPack tensor. Throws when the struct is malformed or names a dtype, device or layout
-/// that does not exist here.
+/// Imports a tensor over the memory of a DLPack tensor. Throws when the struct is malformed, or when Shunt lacks its
+/// dtype, device or layout.
 SHUNT_API Tensor fromDLPack(dlpack::DLManagedTensor* managed);
 
 }  // namespace shunt

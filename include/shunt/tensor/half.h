@@ -1,8 +1,8 @@
 // Half: IEEE 754 binary16 (PyTorch's at::Half, dtype float16).
 //
-// A value type of 16 bits; any thread. Conversions are integer code plus exact float additions of normal numbers,
-// without F16C and without _Float16, so that every instruction set, the scalar tail of a vector loop and the JIT give
-// the same bits, also with denormals flushed. They hold no branch: clang turns loops of them into vectors.
+// A value type of 16 bits; any thread. Conversions are integer code plus exact float additions of normal numbers. They
+// use neither F16C nor _Float16. So every instruction set, the scalar tail of a vector loop and the JIT give the same
+// bits, also when denormals are flushed. They have no branches, so clang vectorizes loops of them.
 #pragma once
 
 #include <shunt/tensor/reduced_floating_point.h>
@@ -14,14 +14,14 @@
 namespace shunt {
 namespace detail {
 
-/// The float with the value of a binary16. Exact; a NaN keeps its payload.
+/// The value of a binary16 as a float. Exact; a NaN keeps its payload.
 SHUNT_ALWAYS_INLINE constexpr float fp16_ieee_to_fp32_value(uint16_t h) {
   constexpr uint32_t kRebias = (127u - 15u) << 23;
   const uint32_t sign = (h & 0x8000u) << 16;
   const uint32_t magnitude = (h & 0x7fffu) << 13;
   const uint32_t normal = magnitude + kRebias;
   const uint32_t inf_or_nan = normal + kRebias;
-  // A denormal's significand is placed below the leading one of 2^-14, which is then taken away.
+  // Places a denormal's significand below the leading one of 2^-14, then subtracts 2^-14.
   constexpr uint32_t kMinNormal = kRebias + (1u << 23);
   const uint32_t denormal =
       std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude + kMinNormal) - std::bit_cast<float>(kMinNormal));
@@ -30,7 +30,7 @@ SHUNT_ALWAYS_INLINE constexpr float fp16_ieee_to_fp32_value(uint16_t h) {
   return std::bit_cast<float>(bits | sign);
 }
 
-/// The binary16 nearest to a float, ties to even; overflow gives infinity, NaN stays (quiet) NaN.
+/// The binary16 nearest to a float. Ties go to even, overflow gives infinity, and NaN gives a quiet NaN.
 SHUNT_ALWAYS_INLINE constexpr uint16_t fp16_ieee_from_fp32_value(float f) {
   constexpr uint32_t kRebias = (127u - 15u) << 23;
   constexpr uint32_t kMinNormal = kRebias + (1u << 23);  // 2^-14
@@ -40,8 +40,8 @@ SHUNT_ALWAYS_INLINE constexpr uint16_t fp16_ieee_from_fp32_value(float f) {
   const uint32_t sign = (w >> 16) & 0x8000u;
   const uint32_t magnitude = w & 0x7fffffffu;
   const uint32_t normal = (magnitude - kRebias + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
-  // 0.5 has an ulp of 2^-24, the smallest binary16: the addition itself rounds, to even. Larger inputs are not used
-  // here.
+  // The ulp of 0.5 is 2^-24, the smallest binary16, so the addition itself rounds to even. Larger inputs don't reach
+  // this line.
   const uint32_t small = magnitude < kMinNormal ? magnitude : 0u;
   const uint32_t denormal = std::bit_cast<uint32_t>(std::bit_cast<float>(small) + 0.5f) - std::bit_cast<uint32_t>(0.5f);
   const uint32_t nan = 0x7e00u | ((magnitude >> 13) & 0x3ffu);
@@ -54,8 +54,9 @@ SHUNT_ALWAYS_INLINE constexpr uint16_t fp16_ieee_from_fp32_value(float f) {
 }  // namespace detail
 
 struct Half {
-  uint16_t x;
+  uint16_t x;  // the bit pattern
 
+  /// Selects the constructor from a bit pattern instead of a value: Half(0x3c00, Half::from_bits()) is 1.
   struct from_bits_t {};
   static constexpr from_bits_t from_bits() { return {}; }
 

@@ -1,5 +1,5 @@
-// Layout and MemoryFormat: how a tensor's elements are stored, and in which order a dense one's dimensions lie in
-// memory. Numbers are PyTorch's. Constants only; any thread.
+// Layout and MemoryFormat: how a tensor's elements are stored, and the order of a dense tensor's dimensions in memory.
+// The numbers are PyTorch's. Constants only; any thread.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -9,12 +9,12 @@
 
 namespace shunt {
 
-/// How elements are stored. Only strided tensors have kernels.
+/// How elements are stored. Kernels exist for Strided only.
 enum class Layout : int8_t { Strided, Sparse, SparseCsr, Mkldnn };
 inline constexpr Layout kStrided = Layout::Strided;
 inline constexpr Layout kSparse = Layout::Sparse;
 
-/// The order of dimensions in memory.
+/// The order of dimensions in memory. Preserve keeps the order of the input.
 enum class MemoryFormat : int8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
 
 inline const char* toString(Layout l) {

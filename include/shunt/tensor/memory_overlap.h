@@ -1,8 +1,7 @@
-// Whether elements of strided tensors lie in one place of memory: of two tensors, or of one that shows a place twice.
+// Memory overlap: whether two strided tensors share bytes, or two elements of one tensor share a place in memory.
 //
-// Exact for all strides, but for tensors of so many dimensions without any order that the search is given up: kUnknown.
-// Looks at storages, sizes, strides and offsets, never at elements, so tensors of any device may be asked. Pure
-// functions; any thread.
+// The answer is exact for all strides, unless the search is given up: kUnknown, for many dimensions without any order.
+// Only storages, sizes, strides and offsets are read, so the tensors may be on any device. Pure functions; any thread.
 #pragma once
 
 #include <shunt/tensor/tensor_impl.h>
@@ -12,27 +11,28 @@
 
 namespace shunt {
 
+/// How two tensors overlap.
 enum class MemoryOverlap : uint8_t {
   kNone,     // no byte in common
-  kSame,     // the same elements in the same order: sizes and strides but for dimensions of one, offset, bytes each
-  kSome,     // at least one byte in common, of other elements or in another order
+  kSame,     // equal offset, itemsize, sizes and strides; dimensions of size 1 are ignored
+  kSome,     // at least one byte in common, but not kSame
   kUnknown,  // the search was given up
 };
 
-/// The bytes of its storage that a tensor lies in, gaps between elements included: the first, and the one behind the
-/// last. Of a tensor with elements.
+/// The range of bytes in its storage that a tensor occupies, with the gaps between elements: the first byte, and the
+/// one after the last. The tensor must have elements.
 SHUNT_API std::pair<int64_t, int64_t> memory_range(const TensorImpl& t);
 
-/// Of tensors with storages. kNone where one of them has no elements.
+/// The overlap of two tensors, which must have storages. kNone when one of them has no elements.
 SHUNT_API MemoryOverlap memory_overlap(const TensorImpl& a, const TensorImpl& b);
 
-/// Whether two elements of one tensor are one place in memory, as in an expanded one, and in windows that overlap:
-/// kNone, kSome or kUnknown.
+/// Whether two elements of one tensor share a place in memory, as in an expanded tensor or in overlapping windows.
+/// Returns kNone, kSome or kUnknown.
 SHUNT_API MemoryOverlap internal_overlap(IntArrayRef sizes, IntArrayRef strides);
 
 namespace detail {
-/// Whether each stride leads beyond all that the dimensions behind it reach, as in slices of row-major tensors: then
-/// nothing overlaps.
+/// Whether each stride exceeds the reach of all later dimensions, as in slices of row-major tensors. If so, no elements
+/// overlap.
 inline bool isNested(IntArrayRef sizes, IntArrayRef strides) {
   int64_t reach = 0;
   for (size_t d = sizes.size(); d-- > 0;) {

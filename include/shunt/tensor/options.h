@@ -1,5 +1,5 @@
-// TensorOptions: what a factory needs beside sizes: dtype, layout, device, requires_grad, pinned memory, memory format;
-// each may be unset. A value type; any thread.
+// TensorOptions: a factory's arguments other than sizes: dtype, layout, device, requires_grad, pinned memory, memory
+// format. Each may be unset. A value type; any thread.
 #pragma once
 
 #include <shunt/tensor/device.h>
@@ -16,28 +16,28 @@ class TensorOptions {
   TensorOptions() = default;
   TensorOptions(ScalarType dtype) : dtype_(dtype) {}
   TensorOptions(Layout layout) : layout_(layout) {}
-  /// A template, so that {kCUDA, 1} makes options and not a device first.
+  /// A template, so that {kCUDA, 1} converts to options directly and not to a Device first.
   template <class T>
     requires std::is_same_v<T, Device>
   TensorOptions(T device) : device_(device) {}
   TensorOptions(DeviceType device) : device_(Device(device)) {}
-  /// What a Device can be made of: {kCUDA, 1}.
+  /// Takes the arguments of Device: {kCUDA, 1}.
   TensorOptions(DeviceType device, DeviceIndex index) : device_(Device(device, index)) {}
-  /// A template, so that the number 0 is no null pointer to a name: arange(0, 2, 0).
+  /// A template, so that the number 0 is not taken for a null pointer to a name: arange(0, 2, 0).
   template <class T>
     requires std::is_same_v<T, const char*>
   TensorOptions(T device) : device_(Device(device)) {}
   TensorOptions(const std::string& device) : device_(Device(device)) {}
   TensorOptions(MemoryFormat format) : memory_format_(format) {}
 
-  /// The same options with this one set, or unset by nullopt; so all setters.
+  /// Each setter returns a copy with one option set; nullopt unsets it.
   TensorOptions dtype(std::optional<ScalarType> v) const {
     auto r = *this;
     r.dtype_ = v;
     return r;
   }
   TensorOptions device(DeviceType type, DeviceIndex index) const { return device(Device(type, index)); }
-  /// On that CUDA device.
+  /// Sets the device to CUDA with this index.
   TensorOptions device_index(DeviceIndex index) const { return device(kCUDA, index); }
   TensorOptions layout(std::optional<Layout> v) const {
     auto r = *this;
@@ -54,7 +54,7 @@ class TensorOptions {
     r.requires_grad_ = v;
     return r;
   }
-  /// Page-locked memory.
+  /// Whether to use page-locked memory.
   TensorOptions pinned_memory(std::optional<bool> v) const {
     auto r = *this;
     r.pinned_memory_ = v;
@@ -67,13 +67,13 @@ class TensorOptions {
     return r;
   }
 
-  /// The option, or its default where it is unset.
+  /// The option, or its default when it is unset.
   ScalarType dtype() const { return dtype_.value_or(get_default_dtype()); }
   Device device() const { return device_.value_or(Device(kCPU)); }
   Layout layout() const { return layout_.value_or(kStrided); }
   bool requires_grad() const { return requires_grad_.value_or(false); }
 
-  /// The option, nothing where it is unset.
+  /// The option, or nullopt when it is unset.
   std::optional<ScalarType> dtype_opt() const { return dtype_; }
   std::optional<Device> device_opt() const { return device_; }
   std::optional<Layout> layout_opt() const { return layout_; }
@@ -90,7 +90,7 @@ class TensorOptions {
   std::optional<MemoryFormat> memory_format_;
 };
 
-/// Options with one of them set: zeros({2}, dtype(kLong).device(kMeta)).
+/// Options with one option set: zeros({2}, dtype(kLong).device(kMeta)).
 inline TensorOptions dtype(ScalarType t) { return TensorOptions(t); }
 inline TensorOptions device(Device d) { return TensorOptions(d); }
 inline TensorOptions device_index(DeviceIndex index) { return TensorOptions().device_index(index); }

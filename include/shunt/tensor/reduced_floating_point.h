@@ -1,8 +1,10 @@
-// Arithmetic of the 16-bit floating-point types, Half and BFloat16.
+// Arithmetic of the 16-bit floating-point types, Half and BFloat16. One definition serves both. Values only; any
+// thread.
 //
-// One definition for both: every operation converts to float, computes there and rounds once. Mixed with float or
-// double the result keeps that wider type; mixed with an integer it stays 16 bits wide, as in PyTorch. Comparisons are
-// float's, by the types' implicit conversion. Values only; any thread.
+// - Every operation converts to float, computes in float and rounds once.
+// - Mixed with float or double, the result has the wider type. Mixed with an integer, it stays 16 bits wide, as in
+//   PyTorch.
+// - Comparisons are those of float, by the types' implicit conversion.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -17,7 +19,7 @@ namespace shunt {
 struct Half;
 struct BFloat16;
 
-/// A type stored in 16 bits and computed with in float.
+/// A type that is stored in 16 bits and computed in float.
 template <class T>
 concept ReducedFloatingPoint = std::same_as<T, Half> || std::same_as<T, BFloat16>;
 
@@ -65,13 +67,13 @@ std::ostream& operator<<(std::ostream& out, T value) {
 
 namespace detail {
 
-/// Equal values have equal hashes: +0 and -0 too.
+/// Equal values have equal hashes, including +0 and -0.
 template <ReducedFloatingPoint T>
 struct ReducedHash {
   std::size_t operator()(T value) const noexcept { return std::hash<float>()(static_cast<float>(value)); }
 };
 
-/// What std::numeric_limits says of both types; the rest depends on the split between exponent and significand.
+/// The members of std::numeric_limits that both types share. The others depend on the exponent's width.
 struct ReducedLimits {
   static constexpr bool is_specialized = true, is_signed = true, is_integer = false, is_exact = false;
   static constexpr bool has_infinity = true, has_quiet_NaN = true, has_signaling_NaN = true;

@@ -11,7 +11,7 @@
 
 namespace shunt {
 
-/// A size that PyTorch may know later; here it is a number.
+/// A size. In PyTorch it may be symbolic; here it is always a number.
 class SymInt {
  public:
   SymInt(int64_t v) : value_(v) {}
@@ -32,7 +32,7 @@ class SHUNT_API Scalar {
   constexpr Scalar(T v) : kind_(Kind::kIntegral), i_(static_cast<int64_t>(v)) {}
   template <std::same_as<bool> T>
   constexpr Scalar(T v) : kind_(Kind::kBoolean), i_(v) {}
-  /// Throws: there are no complex numbers.
+  /// Always throws NotImplementedError: Shunt has no complex numbers.
   template <class T>
   Scalar(const std::complex<T>&) {
     throw NotImplementedError("Scalar: there are no complex numbers in Shunt");
@@ -41,7 +41,7 @@ class SHUNT_API Scalar {
   Scalar(Half v) : Scalar(static_cast<float>(v)) {}
   Scalar(BFloat16 v) : Scalar(static_cast<float>(v)) {}
 
-  /// Which kind of number it holds.
+  /// The kind of number that it holds.
   constexpr bool isFloatingPoint() const { return kind_ == Kind::kFloating; }
   constexpr bool isIntegral(bool include_bool) const {
     return kind_ == Kind::kIntegral || (include_bool && kind_ == Kind::kBoolean);
@@ -53,24 +53,24 @@ class SHUNT_API Scalar {
     return kind_ == Kind::kFloating ? kDouble : kind_ == Kind::kIntegral ? kLong : kBool;
   }
 
-  /// The number as a floating one.
+  /// The number as floating-point. Integers above 2^53 are rounded.
   constexpr float toFloat() const { return static_cast<float>(toDouble()); }
   constexpr double toDouble() const { return kind_ == Kind::kFloating ? d_ : static_cast<double>(i_); }
-  /// Truncates a double; throws when it does not fit.
+  /// Truncates a double. Throws when the result does not fit, also for NaN.
   int64_t toLong() const {
     if (kind_ != Kind::kFloating) return i_;
     SHUNT_CHECK(d_ >= -9223372036854775808.0 && d_ < 9223372036854775808.0,
                 "value cannot be converted to type int64_t without overflow: ", d_);
     return static_cast<int64_t>(d_);
   }
-  /// The others throw where the number does not fit.
+  /// toInt and toHalf throw when the number does not fit.
   int32_t toInt() const { return to<int32_t>(); }
   Half toHalf() const { return toWithoutOverflow<Half>(); }
   SymInt toSymInt() const { return toLong(); }
   constexpr bool isSymInt() const { return false; }
   constexpr bool toBool() const { return kind_ == Kind::kFloating ? d_ != 0 : i_ != 0; }
 
-  /// The value as T. Throws when an integer target cannot hold it; bool is `!= 0`.
+  /// The value as T. To bool: whether it is not 0. Throws when an integer T cannot hold it.
   template <class T>
   T to() const {
     if constexpr (std::is_same_v<T, bool>)
@@ -83,7 +83,7 @@ class SHUNT_API Scalar {
       return T(static_cast<float>(toDouble()));
   }
 
-  /// The same, but throws also where a floating-point T cannot hold a finite value; to() makes it infinite.
+  /// The same, but also throws when a finite value is too large for a floating-point T. to() returns infinity then.
   template <class T>
   T toWithoutOverflow() const {
     if constexpr (!std::is_arithmetic_v<T> && !requires { detail::ScalarTypeOf<T>::value; }) {
@@ -102,14 +102,14 @@ class SHUNT_API Scalar {
     SHUNT_CHECK(!isBoolean(), "Negation, the `-` operator, on a bool scalar is not supported.");
     return kind_ == Kind::kFloating ? Scalar(-d_) : Scalar(static_cast<int64_t>(-static_cast<uint64_t>(i_)));
   }
-  /// As complex numbers: of real ones.
+  /// A complex number without an imaginary part, its conjugate, and comparison with a complex number.
   std::complex<double> toComplexDouble() const { return toDouble(); }
   Scalar conj() const { return *this; }
   template <class T>
   bool equal(const std::complex<T>& v) const {
     return v.imag() == 0 && equal(v.real());
   }
-  /// Same number, whatever holds it; a bool is equal to bools only.
+  /// Whether both are the same number, of any type. A bool equals bools only.
   template <class T>
   bool equal(T v) const {
     if (isBoolean() || std::is_same_v<T, bool>) return isBoolean() && std::is_same_v<T, bool> && toBool() == bool(v);
@@ -121,7 +121,7 @@ class SHUNT_API Scalar {
   template <class T>
   T toIntegral() const {
     const int64_t v = toLong();
-    // Negative integers wrap into unsigned targets, as PyTorch's do (a - b is a + 255 * b); negative doubles don't fit.
+    // Negative integers wrap in unsigned targets, as in PyTorch (a - b is a + 255 * b). Negative doubles don't fit.
     if constexpr (std::is_unsigned_v<T>)
       SHUNT_CHECK((kind_ != Kind::kFloating || d_ >= 0) && v >= -static_cast<int64_t>(std::numeric_limits<T>::max()) &&
                       v <= static_cast<int64_t>(std::numeric_limits<T>::max()),

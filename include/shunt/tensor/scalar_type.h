@@ -1,7 +1,7 @@
-// Element types (dtypes): the one table, and what is known of each.
+// ScalarType: the element types (dtypes), in one table, and their properties.
 //
-// Numbers and names are PyTorch's, so that they may be exchanged as integers. Types outside the table (complex,
-// quantized) are named for error messages and have no kernels here. Constants only; any thread.
+// Numbers and names are PyTorch's, so that programs can exchange them as integers. Types outside the table (complex,
+// quantized) are named for error messages only and have no kernels. Constants only; any thread.
 #pragma once
 
 #include <shunt/core/error.h>
@@ -33,7 +33,7 @@ enum class ScalarType : int8_t {
 #define SHUNT_DTYPE(type, name, number, text) name = number,
   SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
 #undef SHUNT_DTYPE
-  // Known by number only; every operator refuses them.
+  // Known by number only. Every operator throws for them.
   ComplexHalf = 8,
   ComplexFloat = 9,
   ComplexDouble = 10,
@@ -46,7 +46,7 @@ enum class ScalarType : int8_t {
 #define SHUNT_DTYPE(type, name, number, text) inline constexpr ScalarType k##name = ScalarType::name;
 SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
 #undef SHUNT_DTYPE
-/// Names with widths.
+/// Names that include the width in bits.
 inline constexpr ScalarType kUInt8 = kByte, kInt8 = kChar, kInt16 = kShort, kInt32 = kInt, kInt64 = kLong,
                             kFloat16 = kHalf, kFloat32 = kFloat, kFloat64 = kDouble;
 inline constexpr int kNumScalarTypes = 19;
@@ -68,7 +68,7 @@ template <class T>
 inline constexpr ScalarType scalar_type_of = detail::ScalarTypeOf<T>::value;
 
 namespace detail {
-/// Bytes of an element, four bits for each type with kernels, from the lowest on.
+/// The bytes of an element of each type with kernels: four bits per type number, from the lowest bits.
 inline constexpr uint64_t kElementSizes = [] {
   uint64_t sizes = 0;
 #define SHUNT_DTYPE(type, name, number, text)                                                        \
@@ -80,37 +80,38 @@ inline constexpr uint64_t kElementSizes = [] {
 }();
 }  // namespace detail
 
-/// Bytes of one element; 0 for types without kernels. From a word: a switch would be ten blocks in each function that
-/// asks, and thunks are made of many such functions.
+/// Bytes of one element; 0 for types without kernels. Looked up in a word, because a switch would add ten blocks to
+/// each calling function, and thunks consist of many such functions.
 constexpr int64_t elementSize(ScalarType t) {
   const auto number = static_cast<uint8_t>(t);
   return number < 16 ? static_cast<int64_t>(detail::kElementSizes >> 4 * number & 15) : 0;
 }
 
-/// Whether tensors can have it, and which kind of number it is.
+/// Whether tensors can have the type, and the kind of its numbers.
 constexpr bool isSupportedType(ScalarType t) { return elementSize(t) != 0; }
 constexpr bool isFloatingType(ScalarType t) { return t == kHalf || t == kFloat || t == kDouble || t == kBFloat16; }
 constexpr bool isReducedFloatingType(ScalarType t) { return t == kHalf || t == kBFloat16; }
 constexpr bool isComplexType(ScalarType t) {
   return t == ScalarType::ComplexHalf || t == ScalarType::ComplexFloat || t == ScalarType::ComplexDouble;
 }
-/// Whether its elements are integers; bools only with include_bool.
+/// Whether the elements are integers. Bool counts only with include_bool.
 constexpr bool isIntegralType(ScalarType t, bool include_bool) {
   return t == kByte || t == kChar || t == kShort || t == kInt || t == kLong || (include_bool && t == kBool);
 }
 
-/// PyTorch's C++ name ("Float"), as error messages show it.
+/// PyTorch's C++ name ("Float"), used in error messages.
 SHUNT_API const char* toString(ScalarType t);
-/// PyTorch's Python name ("float32"), as printing shows it.
+/// PyTorch's Python name ("float32"), used when tensors are printed.
 SHUNT_API const char* dtypeName(ScalarType t);
 inline std::ostream& operator<<(std::ostream& out, ScalarType t) { return out << toString(t); }
 
-/// The smallest type both can be promoted to, by PyTorch's lattice. Throws on types without kernels.
+/// The smallest type that both can be promoted to, by PyTorch's lattice. Throws for types without kernels.
 SHUNT_API ScalarType promoteTypes(ScalarType a, ScalarType b);
-/// Whether a result of type `from` may be written into `to` (bool -> int -> float categories only grow).
+/// Whether a result of type `from` may be written to type `to`. The category must not shrink (bool, int, float).
 SHUNT_API bool canCast(ScalarType from, ScalarType to);
 
-/// The type newly made floating-point tensors get; a process-wide setting, kFloat at start.
+/// The dtype of new floating-point tensors. A process-wide setting, initially kFloat. Setting it throws for
+/// types that are not floating-point.
 SHUNT_API ScalarType get_default_dtype();
 SHUNT_API void set_default_dtype(ScalarType t);
 
@@ -119,7 +120,8 @@ namespace detail {
 [[noreturn]] SHUNT_API SHUNT_COLD void throwNotImplementedFor(const char* op, ScalarType t);
 }  // namespace detail
 
-/// Calls `f(T{})`-style code for one of the listed types: f is a generic lambda that takes std::type_identity<T>.
+/// Calls f(std::type_identity<T>{}) with the C++ type T of a dtype. `f` is a generic lambda. Throws for dtypes without
+/// kernels and names `op`.
 template <class F>
 decltype(auto) dispatchAllTypes(ScalarType t, const char* op, F&& f) {
   switch (t) {
@@ -133,7 +135,7 @@ decltype(auto) dispatchAllTypes(ScalarType t, const char* op, F&& f) {
   }
 }
 
-/// Calls f(T{}) with the C++ type of a floating dtype; throws for others, naming `op`.
+/// The same for floating-point dtypes. Throws for others and names `op`.
 template <class F>
 decltype(auto) dispatchFloatingTypes(ScalarType t, const char* op, F&& f) {
   switch (t) {

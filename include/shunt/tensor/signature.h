@@ -1,6 +1,7 @@
-// What dispatch needs to know of a tensor besides its keys, in 16 bits: dtype (bits 0-4), device type (5-9), layout
-// class (10-11), defined (12). 0 is the undefined tensor's. Every tensor keeps its own up to date
-// (TensorImpl::signature).
+// Signature: the facts about a tensor that dispatch needs in addition to its keys, in 16 bits. Every tensor keeps its
+// signature up to date (TensorImpl::signature). Pure functions; any thread.
+//
+// Bits 0-4: dtype. Bits 5-9: device type. Bits 10-11: layout class. Bit 12: defined. An undefined tensor has 0.
 #pragma once
 
 #include <shunt/tensor/device.h>
@@ -10,7 +11,7 @@
 
 namespace shunt {
 
-/// How elements lie.
+/// How elements lie in memory. kInnerContiguous: not contiguous, but the last dimension has stride 1.
 enum class LayoutClass : uint8_t { kContiguous, kOneElement, kInnerContiguous, kAnyStrides };
 
 constexpr const char* toString(LayoutClass layout) {
@@ -32,9 +33,9 @@ constexpr uint16_t make(ScalarType dtype, DeviceType device, LayoutClass layout)
 }
 constexpr ScalarType dtypeOf(uint16_t s) { return static_cast<ScalarType>(s & kDtypeMask); }
 constexpr LayoutClass layoutOf(uint16_t s) { return static_cast<LayoutClass>((s & kLayoutMask) >> kLayoutShift); }
-/// Same dtype and device, both defined or neither.
+/// Whether dtype and device are the same, and both tensors are defined or neither is.
 constexpr bool sameKind(uint16_t a, uint16_t b) { return ((a ^ b) & ~kLayoutMask) == 0; }
-/// Of a contiguous CPU tensor (of more than one element) of any dtype.
+/// Whether it is the signature of a contiguous CPU tensor of any dtype, with other than one element.
 constexpr bool isPlainCpu(uint16_t s) {
   return (s & ~kDtypeMask) == make(ScalarType{0}, kCPU, LayoutClass::kContiguous);
 }

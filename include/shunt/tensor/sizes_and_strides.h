@@ -1,4 +1,4 @@
-// SizesAndStrides: a tensor's dimensions, inline up to 5. A value type; not thread-safe.
+// SizesAndStrides: a tensor's dimensions, inline for up to 5. A value type that owns its memory; not synchronised.
 #pragma once
 
 #include <shunt/core/array_ref.h>
@@ -10,7 +10,7 @@ namespace shunt {
 
 class SizesAndStrides {
  public:
-  static constexpr size_t kInline = 5;
+  static constexpr size_t kInline = 5;  // more dimensions are allocated
   SizesAndStrides() = default;
   SizesAndStrides(const SizesAndStrides& o) : dim_(o.dim_) {
     if (dim_ <= kInline) [[likely]] {
@@ -28,12 +28,14 @@ class SizesAndStrides {
     return *this;
   }
 
+  /// Initially one dimension of size 0. Pointers and references are valid until resize() or assignment; strides count
+  /// elements; `d` is not checked.
   size_t dim() const { return dim_; }
   IntArrayRef sizes() const { return {sizesData(), dim_}; }
   IntArrayRef strides() const { return {stridesData(), dim_}; }
   int64_t size(size_t d) const { return sizesData()[d]; }
   int64_t stride(size_t d) const { return stridesData()[d]; }
-  /// Contents are unspecified afterwards.
+  /// Sizes and strides are unspecified afterwards.
   void resize(size_t dim) {
     dim_ = dim;
     if (dim > kInline && dim > heap_dim_) {
@@ -41,6 +43,7 @@ class SizesAndStrides {
       heap_dim_ = dim;
     }
   }
+  /// The first size and the first stride, to be written by the owner of this object.
   int64_t* sizesData() { return dim_ <= kInline ? inline_ : heap_.get(); }
   int64_t* stridesData() { return dim_ <= kInline ? inline_ + kInline : heap_.get() + heap_dim_; }
   const int64_t* sizesData() const { return const_cast<SizesAndStrides*>(this)->sizesData(); }

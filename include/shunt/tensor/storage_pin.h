@@ -1,7 +1,7 @@
-// StoragePin: keeps a storage's memory where it is, for those outside of Shunt who have its address.
+// StoragePin: keeps a storage's memory in place for code outside Shunt that has its address.
 //
-// A holder refers to the storage and refuses resize() of it meanwhile, which would free the memory. Any thread; what
-// the memory contains is the user's to synchronise.
+// A pin holds a reference to the storage and makes its resize() throw, which would free the memory. Any thread. The
+// user synchronises access to the contents.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -20,7 +20,7 @@ class SHUNT_API StoragePin {
   }
   ~StoragePin();
 
-  /// Whether anybody has a pin on the storage.
+  /// Whether the storage has a pin.
   static bool holds(const StorageImpl& storage);
 
  private:

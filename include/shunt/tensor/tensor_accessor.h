@@ -1,7 +1,8 @@
-// TensorAccessor: the elements of a CPU tensor by their indices: `a[i][j]`. What is known of the tensor is read once;
-// nothing is dispatched, and no index is checked. Good as long as the tensor lives and keeps its sizes.
-// PackedTensorAccessor holds sizes and strides itself, of another integer type if wanted, so that it may be copied to
-// where the tensor isn't; it, too, needs the tensor's data.
+// TensorAccessor: access to the elements of a CPU tensor by index: `a[i][j]`.
+//
+// It reads the tensor's metadata once. Nothing is dispatched, and no index is checked. It is valid while the tensor
+// lives and keeps its sizes. PackedTensorAccessor holds copies of sizes and strides, if wanted in another integer type,
+// so that it can be copied to where the tensor is not. It also needs the tensor's data.
 #pragma once
 
 #include <shunt/core/array_ref.h>
@@ -12,27 +13,27 @@
 
 namespace shunt {
 
-/// How elements are pointed at.
+/// The pointer type for elements of type T.
 template <class T>
 struct DefaultPtrTraits {
-  /// A pointer to elements.
+  /// A plain pointer.
   using PtrType = T*;
 };
-/// N dimensions of elements of type T. As at::TensorAccessor.
+/// Accesses N dimensions of elements of type T. Borrows sizes and strides. As at::TensorAccessor.
 template <class T, size_t N, template <class> class Traits = DefaultPtrTraits, class Index = int64_t>
 class TensorAccessor {
  public:
-  using PtrType = typename Traits<T>::PtrType;
+  using PtrType = typename Traits<T>::PtrType;  // how the accessor holds the first element's address
   TensorAccessor(PtrType data, const Index* sizes, const Index* strides)
       : data_(data), sizes_(sizes), strides_(strides) {}
 
-  /// The tensor's sizes, strides and first element.
+  /// The sizes, the strides in elements, and the first element of the accessor's dimensions.
   ArrayRef<Index> sizes() const { return {sizes_, N}; }
   ArrayRef<Index> strides() const { return {strides_, N}; }
   Index size(Index d) const { return sizes_[d]; }
   Index stride(Index d) const { return strides_[d]; }
   PtrType data() const { return data_; }
-  /// An element where N is 1, else what remains of the dimensions.
+  /// The element when N is 1, else an accessor of the remaining dimensions. The index must not be negative.
   decltype(auto) operator[](Index i) const {
     if constexpr (N == 1)
       return static_cast<T&>(data_[i * strides_[0]]);
@@ -46,11 +47,12 @@ class TensorAccessor {
   const Index* strides_;
 };
 
-/// As at::GenericPackedTensorAccessor. Throws where Index can't hold a size or a stride.
+/// Holds copies of sizes and strides. The constructor throws when Index can't hold one of them. As
+/// at::GenericPackedTensorAccessor.
 template <class T, size_t N, template <class> class Traits = DefaultPtrTraits, class Index = int64_t>
 class GenericPackedTensorAccessor {
  public:
-  using PtrType = typename Traits<T>::PtrType;
+  using PtrType = typename Traits<T>::PtrType;  // as TensorAccessor's
   GenericPackedTensorAccessor(PtrType data, const int64_t* sizes, const int64_t* strides) : data_(data) {
     for (size_t d = 0; d < N; ++d) {
       SHUNT_CHECK(fits(sizes[d]) && fits(strides[d]), "packed_accessor: dimension ", d, " has size ", sizes[d],
@@ -61,7 +63,7 @@ class GenericPackedTensorAccessor {
     }
   }
 
-  /// Of dimension d, from 0.
+  /// The size or stride of dimension d, counted from 0.
   Index size(Index d) const { return sizes_[d]; }
   Index stride(Index d) const { return strides_[d]; }
   PtrType data() const { return data_; }
@@ -75,10 +77,10 @@ class GenericPackedTensorAccessor {
   Index sizes_[N];
   Index strides_[N];
 };
-/// With 32-bit indices.
+/// A packed accessor with 32-bit indices.
 template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
 using PackedTensorAccessor32 = GenericPackedTensorAccessor<T, N, Traits, int32_t>;
-/// With 64-bit indices.
+/// A packed accessor with 64-bit indices.
 template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
 using PackedTensorAccessor64 = GenericPackedTensorAccessor<T, N, Traits, int64_t>;
 

@@ -1,4 +1,4 @@
-// Tensor, declared only, and the list types made of it: for headers that tensor.h includes.
+// Forward declaration of Tensor, and list types of tensors. For headers that tensor.h includes.
 #pragma once
 
 #include <shunt/core/array_ref.h>
@@ -9,7 +9,7 @@ namespace shunt {
 
 class Tensor;
 struct Node;
-/// A sequence of tensors that somebody else owns.
+/// Borrowed sequences of tensors.
 using TensorList = ArrayRef<Tensor>;
 using TensorOptList = ArrayRef<std::optional<Tensor>>;
 

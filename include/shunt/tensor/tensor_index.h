@@ -1,5 +1,5 @@
-// Indices of every kind: x.index({0, Slice(1, None), "...", mask}) is Python's x[0, 1:, ..., mask]. PyTorch's rules,
-// which are NumPy's. Values that own their tensor; any thread.
+// Indexing as in Python: x.index({0, Slice(1, None), "...", mask}) is x[0, 1:, ..., mask]. The rules are PyTorch's,
+// which are NumPy's. Index values own their tensor; any thread.
 #pragma once
 
 #include <shunt/tensor/tensor.h>
@@ -13,18 +13,18 @@
 
 namespace shunt::indexing {
 
-/// The bounds of a slice that has none.
+/// The values that stand for a missing slice bound.
 inline constexpr int64_t INDEX_MIN = std::numeric_limits<int64_t>::min();
 inline constexpr int64_t INDEX_MAX = std::numeric_limits<int64_t>::max();
 
-/// A new dimension of size 1, and in a Slice a bound that isn't given.
+/// As an index: a new dimension of size 1. In a Slice: a missing bound.
 inline constexpr std::nullopt_t None = std::nullopt;
 
-/// As many whole dimensions as the other indices leave.
+/// Stands for all dimensions that the other indices leave.
 struct EllipsisIndexType {};
 inline constexpr EllipsisIndexType Ellipsis;
 
-/// Positions of a dimension from start up to stop. Throws for step 0.
+/// Positions of a dimension from start to stop, without stop. Throws for step 0; indexing throws for negative steps.
 class SHUNT_API Slice {
  public:
   explicit Slice(std::optional<int64_t> start = None, std::optional<int64_t> stop = None,
@@ -38,12 +38,13 @@ class SHUNT_API Slice {
   int64_t start_, stop_, step_;
 };
 
-/// One index. Numbers choose one position, bools and masks those that are true, tensors of integers what they name.
+/// One index: a number selects one position, a bool or mask the true positions, an integer tensor the positions that it
+/// lists.
 class SHUNT_API TensorIndex {
  public:
   TensorIndex(std::nullopt_t) {}
   TensorIndex(EllipsisIndexType) : value_(Ellipsis) {}
-  /// "...". Throws for every other text.
+  /// Accepts "..." only; throws for any other text.
   TensorIndex(const char* ellipsis);
   template <std::integral T>
     requires(!std::same_as<T, bool>)
@@ -53,14 +54,14 @@ class SHUNT_API TensorIndex {
   TensorIndex(Slice slice) : value_(slice) {}
   TensorIndex(Tensor tensor) : value_(std::move(tensor)) {}
 
-  /// Which kind of index it is.
+  /// The kind of index.
   bool is_none() const { return holds<std::monostate>(); }
   bool is_ellipsis() const { return holds<EllipsisIndexType>(); }
   bool is_integer() const { return holds<int64_t>(); }
   bool is_boolean() const { return holds<bool>(); }
   bool is_slice() const { return holds<Slice>(); }
   bool is_tensor() const { return holds<Tensor>(); }
-  // For an index of that kind only.
+  // The value. Throws std::bad_variant_access for an index of another kind.
   int64_t integer() const { return std::get<int64_t>(value_); }
   bool boolean() const { return std::get<bool>(value_); }
   const Slice& slice() const { return std::get<Slice>(value_); }
@@ -78,9 +79,9 @@ SHUNT_API std::ostream& operator<<(std::ostream& out, const Slice& slice);
 SHUNT_API std::ostream& operator<<(std::ostream& out, const TensorIndex& index);
 SHUNT_API std::ostream& operator<<(std::ostream& out, const std::vector<TensorIndex>& indices);
 
-/// self[indices]: a view where only numbers, slices, None and "..." are among them.
+/// self[indices]: a view if all indices are numbers, slices, None or "...", else a copy.
 SHUNT_API Tensor get_item(const Tensor& self, ArrayRef<TensorIndex> indices);
-/// self[indices] = value, broadcast.
+/// self[indices] = value. Broadcasts the value.
 SHUNT_API void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& value);
 SHUNT_API void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Scalar& value);
 

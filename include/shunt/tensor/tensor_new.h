@@ -2,9 +2,10 @@
 //
 //   tensor(5)   tensor({1., 2.})   tensor({{1, 2}, {3, 4}}, kFloat)   tensor(std::vector<float>{...})
 //
-// The dtype, unless the options name one, is PyTorch's choice for torch::tensor: bool for bools, int64 for integers of
-// 32 and 64 bits, the default dtype for float and double, else the C++ type's own; mixed lists are an error. The values
-// are copied. Any thread.
+// The values are copied. Any thread. Unless the options name a dtype, it is chosen as torch::tensor does:
+// - bool for bools, int64 for integers of 32 and 64 bits, the default dtype for float and double;
+// - for other C++ types, the dtype of that type.
+// Lists of mixed types are an error.
 #pragma once
 
 #include <shunt/tensor/tensor.h>
@@ -18,7 +19,7 @@ namespace shunt {
 
 namespace detail {
 
-/// The argument of shunt::tensor: lives for the call only and refers to the caller's lists and arrays.
+/// The argument of shunt::tensor. It lives for one call and refers to the caller's lists and arrays.
 class SHUNT_API TensorData {
  public:
   /// An empty list.
@@ -45,9 +46,9 @@ class SHUNT_API TensorData {
   TensorData(const std::vector<T>& values) : TensorData(ArrayRef<T>(values)) {}
 
   IntArrayRef sizes() const { return sizes_; }
-  /// The dtype of the result when the options name none.
+  /// The result's dtype when the options name none.
   ScalarType inferredType() const;
-  // As torch::detail::TensorDataContainer's. The last three throw for data of another kind.
+  // As in torch::detail::TensorDataContainer. scalar(), init_list() and tensor() throw for data of another kind.
   bool is_scalar() const { return array_ == nullptr && sizes_.empty(); }
   bool is_init_list() const { return array_ == nullptr && !sizes_.empty(); }
   bool is_tensor() const { return array_ != nullptr; }
@@ -55,7 +56,7 @@ class SHUNT_API TensorData {
   std::initializer_list<TensorData> init_list() const;
   Tensor tensor() const;
   friend SHUNT_API std::ostream& operator<<(std::ostream& out, const TensorData& data);
-  /// Writes the values in row-major order to `t`, a contiguous CPU tensor of sizes().
+  /// Writes the values in row-major order to `t`, which must be a contiguous CPU tensor of sizes().
   void writeTo(const Tensor& t) const;
 
  private:
@@ -63,7 +64,7 @@ class SHUNT_API TensorData {
   template <class T>
   T* writeValues(T* out) const;
 
-  std::optional<ScalarType> dtype_;  // of the elements; none for an empty list
+  std::optional<ScalarType> dtype_;  // the elements' dtype; nullopt for an empty list
   std::vector<int64_t> sizes_;
   Scalar scalar_;
   const void* array_ = nullptr;
@@ -72,7 +73,8 @@ class SHUNT_API TensorData {
 
 }  // namespace detail
 
-/// Throws when nested lists differ in length or type. `options` may name dtype, device and requires_grad.
+/// Makes a tensor of the values. `options` may name dtype, device and requires_grad. Throws when nested lists differ in
+/// length or type.
 SHUNT_API Tensor tensor(const detail::TensorData& data, const TensorOptions& options = {});
 
 }  // namespace shunt
