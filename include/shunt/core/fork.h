@@ -6,7 +6,7 @@
 
 namespace shunt::detail {
 
-/// Registers a lock. Any thread may call it. Throws shunt::Error for more than 16 locks.
+/// Registers a lock. Any thread may call it. Throws shunt::Error for more than 32 locks.
 /// - `level`: locks are taken in the order of their levels. src/base/mutex.h lists the library's, from 1 to 4. Locks of
 ///   users' kernels have level 0.
 /// - `in_child` releases the lock in the child, whose only thread is the one that forked. Null means `unlock`.

@@ -23,30 +23,31 @@ struct BFloat16;
 template <class T>
 concept ReducedFloatingPoint = std::same_as<T, Half> || std::same_as<T, BFloat16>;
 
-#define SHUNT_REDUCED_OPERATOR(op)                                                    \
-  template <ReducedFloatingPoint T>                                                   \
-  SHUNT_ALWAYS_INLINE constexpr T operator op(T a, T b) {                             \
-    return T(static_cast<float>(a) op static_cast<float>(b));                         \
-  }                                                                                   \
-  template <ReducedFloatingPoint T, std::floating_point F>                            \
-  SHUNT_ALWAYS_INLINE constexpr F operator op(T a, F b) {                             \
-    return static_cast<F>(static_cast<float>(a)) op b;                                \
-  }                                                                                   \
-  template <ReducedFloatingPoint T, std::floating_point F>                            \
-  SHUNT_ALWAYS_INLINE constexpr F operator op(F a, T b) {                             \
-    return a op static_cast<F>(static_cast<float>(b));                                \
-  }                                                                                   \
-  template <ReducedFloatingPoint T, std::integral I>                                  \
-  SHUNT_ALWAYS_INLINE constexpr T operator op(T a, I b) {                             \
-    return a op T(static_cast<float>(b));                                             \
-  }                                                                                   \
-  template <ReducedFloatingPoint T, std::integral I>                                  \
-  SHUNT_ALWAYS_INLINE constexpr T operator op(I a, T b) {                             \
-    return T(static_cast<float>(a)) op b;                                             \
-  }                                                                                   \
-  template <ReducedFloatingPoint T>                                                   \
-  SHUNT_ALWAYS_INLINE constexpr T& operator op##=(T & a, std::type_identity_t<T> b) { \
-    return a = a op b;                                                                \
+#define SHUNT_REDUCED_OPERATOR(op)                                      \
+  template <ReducedFloatingPoint T>                                     \
+  SHUNT_ALWAYS_INLINE constexpr T operator op(T a, T b) {               \
+    return T(static_cast<float>(a) op static_cast<float>(b));           \
+  }                                                                     \
+  template <ReducedFloatingPoint T, std::floating_point F>              \
+  SHUNT_ALWAYS_INLINE constexpr F operator op(T a, F b) {               \
+    return static_cast<F>(static_cast<float>(a)) op b;                  \
+  }                                                                     \
+  template <ReducedFloatingPoint T, std::floating_point F>              \
+  SHUNT_ALWAYS_INLINE constexpr F operator op(F a, T b) {               \
+    return a op static_cast<F>(static_cast<float>(b));                  \
+  }                                                                     \
+  template <ReducedFloatingPoint T, std::integral I>                    \
+  SHUNT_ALWAYS_INLINE constexpr T operator op(T a, I b) {               \
+    return a op T(static_cast<float>(b));                               \
+  }                                                                     \
+  template <ReducedFloatingPoint T, std::integral I>                    \
+  SHUNT_ALWAYS_INLINE constexpr T operator op(I a, T b) {               \
+    return T(static_cast<float>(a)) op b;                               \
+  }                                                                     \
+  template <ReducedFloatingPoint T, std::convertible_to<T> U>           \
+  SHUNT_ALWAYS_INLINE constexpr T& operator op##=(T & a, const U & b) { \
+    const T other = b;                                                  \
+    return a = a op other;                                              \
   }
 
 SHUNT_REDUCED_OPERATOR(+)
