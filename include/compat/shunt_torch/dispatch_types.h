@@ -2,7 +2,7 @@
 // `scalar_t`.
 //
 // Shunt has no complex and no quantized tensors.
-// - Macros whose lists contain complex types leave these out: the kernel compiles, and a dtype that isn't left throws.
+// - Macros whose lists contain complex types leave these out. The kernel compiles; dispatching on another dtype throws.
 // - Macros for quantized types alone aren't defined.
 #pragma once
 

@@ -34,7 +34,7 @@
   TORCH_CHECK(condition, "invalid argument ", argument, ": ", __VA_ARGS__)
 #define TORCH_INTERNAL_ASSERT(condition, ...) SHUNT_INTERNAL_ASSERT(condition, "" __VA_OPT__(, ) __VA_ARGS__)
 #ifdef NDEBUG
-// Compiled, so that it keeps compiling, but never run.
+// Compiled, so that errors in it are found, but never run.
 #define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) \
   while (false) TORCH_INTERNAL_ASSERT(__VA_ARGS__)
 #else

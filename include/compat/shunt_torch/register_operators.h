@@ -30,7 +30,8 @@ class RegisterOperators {
     std::move(*this).op(std::forward<Args>(args)...);
   }
 
-  /// Registers an operator. The first form needs options.schema(). A name without a schema infers it from a kernel.
+  /// Registers an operator. The first form needs options.schema(). For a name alone, the schema is inferred from a
+  /// kernel.
   RegisterOperators&& op(Options&& options, std::source_location where = std::source_location::current()) &&;
   RegisterOperators&& op(const std::string& schema_or_name, Options&& options,
                          std::source_location where = std::source_location::current()) &&;

@@ -9,7 +9,7 @@
 // - C is the compute type: opmath_t of the common dtype.
 // - A functor is stateless and pure. It gives the same bits in a vector loop and for one element at a time (rules of
 //   tools/kernel_lint: no libm names, maximum by compare and select, ...).
-// - All other declarations are optional. Functor, below, has their defaults.
+// - Declarations other than those of the example are optional. Functor, below, has their defaults.
 // Constants only; any thread.
 #pragma once
 

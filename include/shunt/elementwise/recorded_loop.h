@@ -10,7 +10,7 @@
 namespace shunt::elementwise {
 
 struct RecordedLoop : ::shunt::detail::LoopRecord {
-  /// All fields are output of the recorded call.
+  /// The recorded call sets all fields.
   int loops = 0;                                    // how many the call ran itself; `run` and so on are of the first
   bool inner_loops = false;                         // calls inside the call ran loops
   bool may_refuse = false;                          // the loop may find invalid elements

@@ -1,8 +1,7 @@
 // The loops of a functor over consecutive elements, one for each common dtype: what the interpreter runs.
 //
 // - The dictionary's functors: compiled once for each instruction set, with SHUNT_ISA_NAMESPACE. Everything here then
-// has
-//   internal linkage: of weak symbols the linker would keep one instruction set's code for all.
+//   has internal linkage: with weak symbols, the linker would choose one instruction set's code for all.
 // - A program's custom functors: instantiated once, for the target of its compiler.
 // The memory is the caller's. Any thread.
 #pragma once

@@ -2,8 +2,8 @@
 //
 // Note [Scalar maths]
 // Every function under shunt::math is a pure function of its arguments and always inlined. Those outside gamma.h have
-// no branch on the hot path, so clang turns a simple loop that calls one into vector code. The only operations are + -
-// * /, explicit fma, sqrt, abs, copysign, comparisons, selects and unsigned integer arithmetic. Each is exactly
+// no branch on the hot path, so clang turns a simple loop that calls one into vector code. The only operations are
+// + - * /, explicit fma, sqrt, abs, copysign, comparisons, selects and unsigned integer arithmetic. Each is exactly
 // defined: a vector lane of any width, the scalar tail, and code that the JIT compiles later give the same bits.
 // - Not allowed: libm names, contraction (-ffp-contract=off), fast-math.
 // - Without FMA in the target, fma calls the C library, which is correct but slow.

@@ -1,7 +1,6 @@
 // Natural logarithms for float and double.
 //
-// - log: at most 1 ULP (float) and 2 ULP (double) from the exact value over the whole range, denormal arguments
-// included.
+// - log: at most 1 ULP (float) and 2 ULP (double) from the exact value over the whole range, with denormal arguments.
 //   log(0) = -inf; log of a negative number is NaN.
 // - log1p: at most 2 ULP.
 // See Note [Scalar maths] in bits.h. Pure functions; any thread.
