@@ -1,4 +1,5 @@
-// What kernels at Autocast keys use, by PyTorch's names. The device type that it assumes where none is given is CUDA.
+// Autocast by PyTorch's names, for kernels at Autocast keys. Functions assume CUDA if no device type is given. They use
+// the calling thread's autocast state.
 #pragma once
 
 #include <shunt/transforms/autocast.h>
@@ -9,7 +10,7 @@ inline bool is_enabled() { return autocast::is_enabled(kCUDA); }
 inline bool is_cpu_enabled() { return autocast::is_enabled(kCPU); }
 inline ScalarType get_autocast_cpu_dtype() { return autocast::lower_precision_dtype(kCPU); }
 
-/// The argument in another dtype, where autocast on that device type is for it.
+/// `arg` cast to `to` if autocast on the device type applies to it, else `arg` itself.
 inline Tensor cached_cast(ScalarType to, const Tensor& arg, DeviceType device = kCUDA) {
   return autocast::cached_cast(to, arg, device);
 }

@@ -1,4 +1,4 @@
-// Autograd by the names that sources written for PyTorch have for it.
+// Autograd by the names that sources written for PyTorch use.
 #pragma once
 
 #include <shunt/autograd/anomaly_mode.h>
@@ -15,7 +15,7 @@ namespace shunt {
 
 inline constexpr DispatchKeySet autograd_dispatch_keyset = kAutogradKeys;
 
-/// PyTorch's names of how a view came about.
+/// The ways in which a view may have been made, by PyTorch's names.
 struct CreationMetaNames {
   using Value = autograd::CreationMeta;
   static constexpr Value DEFAULT = Value::kDefault, IN_CUSTOM_FUNCTION = Value::kInCustomFunction,
@@ -27,13 +27,13 @@ inline bool any_variable_requires_grad(const autograd::variable_list& variables)
   return std::any_of(variables.begin(), variables.end(), [](const Tensor& t) { return t.requires_grad(); });
 }
 
-/// A leaf of its own over the tensor's data.
+/// A new leaf over the data of `data`; an undefined tensor stays undefined.
 inline Tensor make_variable(const Tensor& data, bool requires_grad = false) {
   const Tensor leaf = data.defined() ? data.data() : data;
   return requires_grad ? leaf.set_requires_grad(true) : leaf;
 }
 
-/// Results whose gradient nobody knows: it arrives at what they were made of as undefined.
+/// Makes results whose gradient isn't defined: backward passes undefined gradients to the inputs' edges.
 struct UndefinedGrad {
   struct UndefinedGradBackward final : Node {
     autograd::variable_list apply(autograd::variable_list&&) override {
@@ -54,7 +54,7 @@ struct UndefinedGrad {
 using autograd::AnomalyMode;
 using autograd::DetectAnomalyGuard;
 
-/// What AutoDispatchBelowAutograd was called once. Says so when it is made.
+/// The former name of AutoDispatchBelowAutograd. The constructor logs a deprecation warning.
 struct AutoNonVariableTypeMode {
   explicit AutoNonVariableTypeMode(bool = true) {
     detail::logWarning(

@@ -1,4 +1,5 @@
-// Complex numbers, which Shunt hasn't: names for sources that mention them, and errors where they use them.
+// Complex numbers, which Shunt doesn't have: the names, so that sources that mention them compile. Using one throws
+// NotImplementedError.
 #pragma once
 
 #include <shunt/shunt.h>
@@ -14,7 +15,7 @@ inline constexpr ScalarType kComplexFloat = ScalarType::ComplexFloat, kComplexDo
 [[noreturn]] inline void throwComplex(const char* name) {
   throw NotImplementedError(std::string(name) + ": there are no complex numbers in Shunt");
 }
-/// 2 * z, which std::complex lacks for other types of the number.
+/// 2 * z: std::complex has no product with an integer.
 template <std::integral I, class T>
 std::complex<T> operator*(I number, const std::complex<T>& z) {
   return static_cast<T>(number) * z;

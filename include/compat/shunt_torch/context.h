@@ -1,4 +1,5 @@
-// What sources written for PyTorch ask the process for: its context, the CPU's generator. Any thread.
+// Process-wide objects by PyTorch's names: the context and the CPU's generator; and operators that Shunt lacks. Any
+// thread.
 #pragma once
 
 #include <shunt/shunt.h>
@@ -8,7 +9,7 @@
 
 namespace shunt {
 
-/// Settings by the names of at::Context. One for the process.
+/// Settings by the names of at::Context. globalContext() returns the only instance.
 class Context {
  public:
   bool hasCUDA() const { return cuda::is_available(); }
@@ -18,7 +19,7 @@ inline Context& globalContext() {
   return context;
 }
 
-/// The CPU's default generator, with a lock for callers that set it and draw. Operators lock it for themselves.
+/// The CPU's default generator, with a mutex for callers that seed it and draw. Operators do their own locking.
 class CPUGenerator : public Generator {
  public:
   CPUGenerator() : Generator(default_generator()) {}
@@ -35,12 +36,12 @@ inline CPUGenerator getDefaultCPUGenerator() { return {}; }
 [[noreturn]] inline void throwMissing(const char* name) {
   throw NotImplementedError(std::string(name) + "(): Shunt has no such operator");
 }
-// Operators that sources mention and the dictionary lacks. An operator of the name is preferred to "...".
+// Operators that sources mention and Shunt lacks. If Shunt gets one, overload resolution prefers it to "...".
 inline Tensor addmv(const Tensor&, const Tensor&, const Tensor&, ...) { throwMissing("addmv"); }
 inline Tensor avg_pool3d(const Tensor&, ...) { throwMissing("avg_pool3d"); }
 inline Tensor max_pool3d(const Tensor&, ...) { throwMissing("max_pool3d"); }
 
-/// A number of PyTorch's that is known only when a program runs.
+/// PyTorch's symbolic integer. The constructor throws.
 struct SymIntNodeImpl : intrusive_ptr_target {
   SymIntNodeImpl() { throw NotImplementedError("SymIntNodeImpl: sizes are numbers in Shunt"); }
   SymInt toSymInt() const { return 0; }

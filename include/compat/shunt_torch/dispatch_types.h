@@ -1,7 +1,9 @@
-// AT_DISPATCH_*: the code of a kernel once for each dtype it is for, which it knows as `scalar_t`.
+// AT_DISPATCH_*: instantiate the code of a kernel for each dtype of a list. The code sees the dtype's C++ type as
+// `scalar_t`.
 //
-// Shunt has no complex and no quantized tensors. The macros whose lists have complex types go without these, so that a
-// kernel compiles for what there is and refuses the rest by name; those for quantized types alone are not defined.
+// Shunt has no complex and no quantized tensors.
+// - Macros whose lists contain complex types leave these out. The kernel compiles; dispatching on another dtype throws.
+// - Macros for quantized types alone aren't defined.
 #pragma once
 
 #include <shunt/tensor/scalar_type.h>
@@ -12,7 +14,7 @@
 
 namespace shunt {
 
-/// The dtype of a C++ type, and the other way round, by PyTorch's names.
+/// The dtype of a C++ type and the C++ type of a dtype, by PyTorch's names.
 template <class T>
 using CppTypeToScalarType = detail::ScalarTypeOf<T>;
 template <ScalarType>
@@ -27,13 +29,13 @@ SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
 template <ScalarType t>
 using ScalarTypeToCPPTypeT = typename ScalarTypeToCPPType<t>::type;
 
-/// What sums of T are kept in, on a CPU or (`is_cuda`) on a GPU.
+/// The type in which sums of T are accumulated, on a CPU or (`is_cuda`) on a GPU.
 template <class T, bool is_cuda>
 using acc_type = std::conditional_t<
     std::is_same_v<T, bool>, bool,
     std::conditional_t<std::is_integral_v<T>, int64_t,
                        std::conditional_t<sizeof(T) == 2 || (is_cuda && sizeof(T) == 4), float, double>>>;
-/// What T is computed in.
+/// The type that arithmetic on T is done in.
 template <class T>
 using opmath_type = std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
 
@@ -44,14 +46,15 @@ inline ScalarType dispatchedType(const DeprecatedTypeProperties& t) { return t.s
 
 }  // namespace shunt
 
-// The arguments after the dtype are a function of none; it is called with the alias in sight.
+// The arguments after the alias are a function without parameters (it may contain commas), called where the alias is
+// visible.
 #define SHUNT_TORCH_CASE(dtype, alias, ...)                                \
   case dtype: {                                                            \
     using alias [[maybe_unused]] = ::shunt::ScalarTypeToCPPTypeT<(dtype)>; \
     return __VA_ARGS__();                                                  \
   }
 #define AT_DISPATCH_CASE(dtype, ...) SHUNT_TORCH_CASE(dtype, scalar_t, __VA_ARGS__)
-/// `name` stands in the error where no case is for the type. No variable, which one switch in another would hide.
+/// The error for a dtype without a case contains `name`. Declares no variable, as nested switches would shadow it.
 #define AT_DISPATCH_SWITCH(dtype, name, ...)                                                   \
   [&] {                                                                                        \
     switch (::shunt::detail::dispatchedType(dtype)) {                                          \
@@ -73,7 +76,7 @@ inline ScalarType dispatchedType(const DeprecatedTypeProperties& t) { return t.s
 #define AT_DISPATCH_CASE_FLOATING_TYPES_AND_HALF(...) \
   AT_DISPATCH_CASE(::shunt::kHalf, __VA_ARGS__) AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)
 
-// Each list with one, two and three types more.
+// The lists with one, two and three further types.
 #define AT_DISPATCH_CASE_FLOATING_TYPES_AND(a, ...) \
   AT_DISPATCH_CASE(a, __VA_ARGS__) AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)
 #define AT_DISPATCH_CASE_FLOATING_TYPES_AND2(a, b, ...) \
@@ -89,7 +92,7 @@ inline ScalarType dispatchedType(const DeprecatedTypeProperties& t) { return t.s
 #define AT_DISPATCH_CASE_ALL_TYPES_AND3(a, b, c, ...) \
   AT_DISPATCH_CASE(a, __VA_ARGS__) AT_DISPATCH_CASE_ALL_TYPES_AND2(b, c, __VA_ARGS__)
 
-// The lists with complex types, of which there is none.
+// The lists with complex types, without these.
 #define AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES(...) AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)
 #define AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES_AND(a, ...) AT_DISPATCH_CASE_FLOATING_TYPES_AND(a, __VA_ARGS__)
 #define AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES_AND2(a, b, ...) \
@@ -102,7 +105,7 @@ inline ScalarType dispatchedType(const DeprecatedTypeProperties& t) { return t.s
 #define AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX_AND3(a, b, c, ...) AT_DISPATCH_CASE_ALL_TYPES_AND3(a, b, c, __VA_ARGS__)
 // clang-format on
 
-// Each list as a whole switch: the types more come first, then dtype, name and function.
+// The lists as whole switches. Arguments: the further types, then dtype, name and function.
 #define SHUNT_TORCH_SWITCH(list, dtype, name, ...) AT_DISPATCH_SWITCH(dtype, name, AT_DISPATCH_CASE_##list(__VA_ARGS__))
 #define SHUNT_TORCH_SWITCH_AND(list, a, dtype, name, ...) \
   AT_DISPATCH_SWITCH(dtype, name, AT_DISPATCH_CASE_##list(a, __VA_ARGS__))
@@ -132,7 +135,7 @@ inline ScalarType dispatchedType(const DeprecatedTypeProperties& t) { return t.s
 #define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND2(...) SHUNT_TORCH_SWITCH_AND2(ALL_TYPES_AND2, __VA_ARGS__)
 #define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND3(...) SHUNT_TORCH_SWITCH_AND3(ALL_TYPES_AND3, __VA_ARGS__)
 
-/// The two types that indices have, as `index_t`.
+/// For the two dtypes of indices, as `index_t`.
 #define AT_DISPATCH_INDEX_TYPES(dtype, name, ...)                          \
   AT_DISPATCH_SWITCH(dtype, name,                                          \
                      SHUNT_TORCH_CASE(::shunt::kInt, index_t, __VA_ARGS__) \

@@ -1,4 +1,4 @@
-// What the macros of PyTorch's checks throw with.
+// The functions with which the macros of PyTorch's checks (macros.h) throw.
 #pragma once
 
 #include <shunt/core/error.h>
@@ -16,7 +16,7 @@ template <class E>
   throw E(std::move(message), where);
 }
 
-/// The streamed forms of `parts` beside each other; of none, `text`.
+/// The streamed `parts`, concatenated; `text` if there are none.
 template <class... Parts>
 SHUNT_COLD std::string messageOr(const char* text, const Parts&... parts) {
   if constexpr (sizeof...(Parts) == 0)

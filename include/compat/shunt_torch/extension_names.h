@@ -1,4 +1,5 @@
-// The names of names.h that kernels of extensions use: dtypes at compile time, threads, accessors, checks.
+// The second part of names.h: names that kernels of extensions use (dtypes at compile time, threads, accessors,
+// checks).
 #pragma once
 
 #include <shunt/core/wrap_dim.h>
@@ -9,7 +10,7 @@
 #include <shunt_torch/parallel.h>
 #include <shunt_torch/tensor_checks.h>
 
-// What sources get with PyTorch's headers without asking for it.
+// Sources written for PyTorch rely on its headers for these.
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -23,7 +24,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-// What at and torch both have.
+// Names that at and torch share.
 // clang-format off
 #define SHUNT_TORCH_KERNEL_NAMES                                                                                     \
   using shunt::acc_type; using shunt::DefaultPtrTraits; using shunt::elementSize;                                    \

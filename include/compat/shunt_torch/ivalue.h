@@ -1,5 +1,6 @@
-// Values by the names of ATen/core/ivalue.h: tuples and weak references; and the names of kinds of values that Shunt
-// hasn't, TorchScript's, with errors where they are used. Values; not synchronised.
+// Values by the names of ATen/core/ivalue.h. Values aren't synchronised.
+// - Tuples and weak references work.
+// - TorchScript's kinds of values are names only, as Shunt has none. Using one throws NotImplementedError.
 #pragma once
 
 #include <shunt/shunt.h>
@@ -22,7 +23,7 @@ namespace ivalue {
 
 using ConstantString = shunt::detail::Boxed<std::string>;
 
-/// What a tuple's IValue shares.
+/// The object that copies of a tuple's IValue share.
 struct Tuple : shunt::detail::Boxed<std::vector<IValue>> {
   using Boxed::Boxed;
   static intrusive_ptr<Tuple> create(std::vector<IValue> parts) { return make_intrusive<Tuple>(std::move(parts)); }
@@ -60,7 +61,7 @@ class TupleElements {
 
 }  // namespace ivalue
 
-/// Does not keep alive what the value shares.
+/// A reference to a value that doesn't keep a tensor alive. Throws for other shared values.
 class WeakIValue {
  public:
   explicit WeakIValue(const IValue& v) {

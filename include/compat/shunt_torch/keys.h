@@ -1,4 +1,4 @@
-// Dispatch keys by the counts and lists of c10/core/DispatchKey.h.
+// The counts and lists of dispatch keys by the names of c10/core/DispatchKey.h. Constants only.
 #pragma once
 
 #include <shunt/core/dispatch_key_set.h>
@@ -6,7 +6,7 @@
 namespace shunt {
 
 inline constexpr uint8_t num_backends = kNumBackends;
-/// With Undefined.
+/// Includes Undefined.
 inline constexpr uint8_t num_functionality_keys = static_cast<uint8_t>(DispatchKey::EndOfFunctionalityKeys);
 inline constexpr uint16_t num_runtime_entries = kNumSlots;
 

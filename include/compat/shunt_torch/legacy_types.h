@@ -1,4 +1,4 @@
-// What PyTorch had before TensorOptions and old sources still use: backends as an enum, and a "type" of tensors.
+// Types that old sources use, from before TensorOptions: backends as an enum, and tensor "types". Any thread.
 #pragma once
 
 #include <shunt/shunt.h>
@@ -26,7 +26,7 @@ inline DeviceType backendToDeviceType(Backend backend) {
   throw Error("backendToDeviceType: the backend is Undefined; expected CPU, CUDA, Meta or a sparse one");
 }
 
-/// A backend with a dtype. Converts to the options of its tensors.
+/// A backend and a dtype. Converts to the TensorOptions of such tensors.
 class DeprecatedTypeProperties {
  public:
   DeprecatedTypeProperties(Backend backend, ScalarType dtype) : backend_(backend), dtype_(dtype) {}
@@ -48,7 +48,7 @@ class DeprecatedTypeProperties {
 };
 
 namespace detail {
-/// The one for each pair; for the whole process.
+/// The process's only instance for the pair.
 inline DeprecatedTypeProperties& typeProperties(Backend backend, ScalarType dtype) {
   static std::mutex mutex;
   static std::map<std::pair<Backend, ScalarType>, DeprecatedTypeProperties> all;

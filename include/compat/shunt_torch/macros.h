@@ -1,4 +1,4 @@
-// PyTorch's macros, by Shunt's. Defined only for sources that include the headers written for PyTorch.
+// PyTorch's macros, defined in terms of Shunt's. Only sources that include the headers written for PyTorch see them.
 #pragma once
 
 #include <shunt/core/library.h>
@@ -16,7 +16,7 @@
 #define C10_UNLIKELY(condition) (__builtin_expect(static_cast<bool>(condition), 0))
 #define C10_HOST_DEVICE
 
-// A check without a message says what didn't hold.
+// A check without a message reports its condition.
 #define SHUNT_TORCH_MESSAGE(condition, ...) \
   ::shunt::detail::messageOr("Expected " #condition " to be true, but got false." __VA_OPT__(, ) __VA_ARGS__)
 #define TORCH_CHECK_WITH(type, condition, ...)                                                            \
@@ -34,7 +34,7 @@
   TORCH_CHECK(condition, "invalid argument ", argument, ": ", __VA_ARGS__)
 #define TORCH_INTERNAL_ASSERT(condition, ...) SHUNT_INTERNAL_ASSERT(condition, "" __VA_OPT__(, ) __VA_ARGS__)
 #ifdef NDEBUG
-// Compiled, so that it stays right, and never run.
+// Compiled, so that errors in it are found, but never run.
 #define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) \
   while (false) TORCH_INTERNAL_ASSERT(__VA_ARGS__)
 #else

@@ -1,9 +1,11 @@
-// The namespaces c10, at, torch and caffe2, whose members name Shunt's types: every forwarding header ends here.
+// The namespaces c10, at, torch and caffe2: their members name Shunt's types. Every forwarding header includes this.
 //
-// Using-declarations of Shunt's names. Namespace aliases would fail where a program opens c10 itself, using-directives
-// of shunt would make names ambiguous, and a type defined in c10 would export c10's symbols from a process that may
-// hold libtorch too. As in PyTorch, what c10 has is at's, and what at has is torch's: torch::Dispatcher is
-// c10::Dispatcher. Operators' names are generated (operator_names.h).
+// They are using-declarations of Shunt's names, because the alternatives fail:
+// - Namespace aliases: a program may open c10 itself.
+// - Using-directives of shunt: names would be ambiguous.
+// - Types defined in c10: they would export c10's symbols from a process that may hold libtorch too.
+// As in PyTorch, `at` has all names of `c10`, and `torch` all names of `at`: torch::Dispatcher is c10::Dispatcher. The
+// names of operators are generated (operator_names.h).
 #pragma once
 
 #include <shunt_torch/autograd.h>
@@ -25,7 +27,7 @@ using GenericList = List<IValue>;
 using GenericDict = Dict<IValue, IValue>;
 inline constexpr DispatchKey kAutograd = DispatchKey::Autograd;
 
-/// A schema from text, with what alias analysis may assume.
+/// A schema parsed from text, with the kind of its alias analysis.
 inline FunctionSchema schema(const char* text, AliasAnalysisKind kind = AliasAnalysisKind::FROM_SCHEMA) {
   FunctionSchema out = parseSchema(text);
   out.setAliasAnalysis(kind);
@@ -34,7 +36,7 @@ inline FunctionSchema schema(const char* text, AliasAnalysisKind kind = AliasAna
 
 }  // namespace shunt
 
-// What c10, at and torch all have.
+// Names that c10, at and torch share.
 // clang-format off
 #define SHUNT_TORCH_CONSTANTS                                                                                        \
   using shunt::kBFloat16; using shunt::kBool; using shunt::kByte; using shunt::kChar; using shunt::kComplexDouble;   \

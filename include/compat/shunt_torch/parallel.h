@@ -1,8 +1,9 @@
-// at::parallel_for and what stands around it, over Shunt's pool of threads.
+// at::parallel_for and related functions, on Shunt's thread pool (shunt/core/parallel.h). Any thread.
 //
-// As PyTorch's, and unlike shunt::parallelFor, the chunks follow the number of threads: there are no more of them than
-// threads, none is smaller than the grain, and get_thread_num() is different in each. A function that adds up in
-// chunks may so have other results with another number of threads.
+// The chunks depend on the number of threads, as in PyTorch and unlike in shunt::parallelFor:
+// - There are no more chunks than threads, and only the last may be smaller than the grain.
+// - get_thread_num() differs in each chunk.
+// So a function that accumulates by chunk may give other results with another number of threads.
 #pragma once
 
 #include <shunt/core/error.h>
@@ -22,7 +23,7 @@ struct ThreadNumber {
   ~ThreadNumber() { thread_number = before; }
   const int before = thread_number;
 };
-/// The whole range where it isn't to be shared.
+/// The size of a chunk; the whole range if it isn't shared. Throws for a negative grain.
 inline int64_t chunkOf(int64_t begin, int64_t end, int64_t grain) {
   SHUNT_CHECK(grain >= 0, "parallel_for: expected a grain size of 0 or more, got ", grain);
   const int64_t count = end - begin;
@@ -31,10 +32,10 @@ inline int64_t chunkOf(int64_t begin, int64_t end, int64_t grain) {
 }
 }  // namespace detail
 
-/// Of the chunk that runs: 0 outside, and below get_num_threads().
+/// The number of the running chunk, below get_num_threads(); 0 outside a chunk.
 inline int get_thread_num() { return detail::thread_number; }
 
-/// f(b, e) for chunks of [begin, end), at the same time. f must not call operators.
+/// Calls f(b, e) for the chunks of [begin, end), concurrently. f must not call operators.
 template <class F>
 void parallel_for(int64_t begin, int64_t end, int64_t grain_size, const F& f) {
   const int64_t chunk = detail::chunkOf(begin, end, grain_size);
@@ -46,7 +47,7 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain_size, const F& f) {
   });
 }
 
-/// combine(a, b) of f(b, e, identity) for all chunks, in their order.
+/// Combines the results of f(b, e, identity) for all chunks, in their order.
 template <class T, class F, class Combine>
 T parallel_reduce(int64_t begin, int64_t end, int64_t grain_size, const T identity, const F& f,
                   const Combine& combine) {
@@ -67,7 +68,7 @@ T parallel_reduce(int64_t begin, int64_t end, int64_t grain_size, const T identi
   return result;
 }
 
-/// Fewer elements than this, PyTorch's kernels leave to one thread.
+/// PyTorch's kernels use one thread for fewer elements than this.
 inline constexpr int64_t GRAIN_SIZE = 32768;
 
 }  // namespace shunt

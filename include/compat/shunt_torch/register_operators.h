@@ -1,10 +1,10 @@
-// RegisterOperators: PyTorch's older way to register operators, by chained calls. An object holds its registrations and
+// RegisterOperators: PyTorch's older way to register operators, by chained calls. An object owns its registrations and
 // takes them back when it is destroyed.
 //
 //   static auto registry = RegisterOperators()
 //       .op("my::op(Tensor a) -> Tensor", RegisterOperators::options().kernel<MyKernel>(DispatchKey::CPU));
 //
-// One object is not for several threads at once.
+// Threads must not use one object at the same time. Errors in schemas and kernels throw from op().
 #pragma once
 
 #include <iterator>
@@ -30,12 +30,13 @@ class RegisterOperators {
     std::move(*this).op(std::forward<Args>(args)...);
   }
 
-  /// With the schema or name given by options.schema().
+  /// Registers an operator. The first form needs options.schema(). For a name alone, the schema is inferred from a
+  /// kernel.
   RegisterOperators&& op(Options&& options, std::source_location where = std::source_location::current()) &&;
   RegisterOperators&& op(const std::string& schema_or_name, Options&& options,
                          std::source_location where = std::source_location::current()) &&;
   RegisterOperators&& op(const std::string& schema, std::source_location where = std::source_location::current()) &&;
-  /// A function pointer or a lambda as the kernel of every backend.
+  /// `f`, a function pointer or lambda, is the kernel of every backend.
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, Options> &&
              !std::is_same_v<std::remove_cvref_t<F>, std::source_location>)
@@ -47,7 +48,7 @@ class RegisterOperators {
   std::vector<RegistrationHandle> handles_;
 };
 
-/// What one call of op() registers.
+/// The schema and kernels that one call of op() registers.
 class RegisterOperators::Options {
  public:
   Options&& schema(const std::string& schema_or_name) && {
@@ -57,7 +58,7 @@ class RegisterOperators::Options {
     schema_ = parseSchemaOrName(schema_or_name);
     return std::move(*this);
   }
-  // A kernel class that derives from OperatorKernel, made with these arguments.
+  // A kernel class that derives from OperatorKernel, constructed with these arguments.
   template <class Functor, class... Args>
     requires std::is_base_of_v<OperatorKernel, Functor>
   Options&& kernel(DispatchKey key, Args&&... args) && {
@@ -100,7 +101,7 @@ class RegisterOperators::Options {
  private:
   friend class RegisterOperators;
   struct Kernel {
-    std::optional<DispatchKey> key;  // nothing: every backend
+    std::optional<DispatchKey> key;  // empty: every backend
     KernelFunction function;
   };
   template <class Functor, class... Args>
@@ -143,7 +144,7 @@ inline FunctionSchema RegisterOperators::Options::inferSchema(const OperatorName
 }
 
 inline void RegisterOperators::Options::checkKernelsFit(const FunctionSchema& schema) const {
-  const CppSignature* first = nullptr;  // each is compared with it first, as PyTorch does
+  const CppSignature* first = nullptr;  // each kernel is compared with it before the schema, as in PyTorch
   for (const Kernel& k : kernels_) {
     const CppSignature* const signature = k.function.signature;
     if (signature == nullptr) continue;
@@ -151,7 +152,7 @@ inline void RegisterOperators::Options::checkKernelsFit(const FunctionSchema& sc
     SHUNT_CHECK(*signature == *first, "Mismatch in kernel C++ signatures of operator ", schema.operator_name(), ": ",
                 first->str(), " and ", signature->str());
     const FunctionSchema inferred = inferFunctionSchema(schema.operator_name(), *signature);
-    // A list takes any length in C++, so a schema's fixed sizes don't count.
+    // C++ lists have any length, so a schema's fixed sizes don't count.
     const auto with_sizes = [](std::vector<Argument> of, const std::vector<Argument>& from) {
       for (size_t i = 0; i < std::min(of.size(), from.size()); ++i)
         if (of[i].type.list && !of[i].type.fixed_size) of[i].type.fixed_size = from[i].type.fixed_size;

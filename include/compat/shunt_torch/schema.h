@@ -1,4 +1,4 @@
-// Schemas as sources written for PyTorch compare and infer them. Plain functions; any thread.
+// Comparing and inferring schemas, by the names that sources written for PyTorch use. Pure functions; any thread.
 #pragma once
 
 #include <shunt/core/dict.h>
@@ -9,7 +9,7 @@
 
 namespace shunt {
 
-/// The schema that a kernel's C++ signature stands for; arguments are called _0, _1, ...
+/// The schema of a kernel's C++ signature. Its arguments are named _0, _1, ...
 inline FunctionSchema inferFunctionSchema(OperatorName name, const CppSignature& signature) {
   std::vector<Argument> arguments, returns;
   for (const Type& type : signature.arguments) {
@@ -27,7 +27,7 @@ inline FunctionSchema inferFunctionSchema(OperatorName name, const CppSignature&
 }
 
 namespace detail {
-/// The first difference of two lists of arguments or returns; `what` names one of them.
+/// The first difference of two lists of arguments or returns. `what` is the word for one element, for the message.
 inline std::optional<std::string> findDifference(const std::string& what, const std::vector<Argument>& left,
                                                  const std::vector<Argument>& right) {
   if (left.size() != right.size())
@@ -39,7 +39,8 @@ inline std::optional<std::string> findDifference(const std::string& what, const 
 }
 }  // namespace detail
 
-/// In what the types of two schemas differ; nothing where they agree. Names and defaults don't count.
+/// A message about the first difference in the types of two schemas; empty if they agree. Names and defaults don't
+/// count.
 inline std::optional<std::string> findSchemaDifferences(const FunctionSchema& left, const FunctionSchema& right) {
   auto found = detail::findDifference("argument", left.arguments(), right.arguments());
   return found ? found : detail::findDifference("return", left.returns(), right.returns());

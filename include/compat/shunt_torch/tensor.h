@@ -1,4 +1,4 @@
-// Tensors, storages and allocators as sources written for PyTorch make them by hand.
+// Parts from which sources written for PyTorch make tensors by hand: dtypes, allocators, storages.
 #pragma once
 
 #include <shunt/shunt.h>
@@ -7,7 +7,7 @@
 
 namespace shunt {
 
-/// A dtype by the name that PyTorch's internals give it.
+/// A dtype, by the name that it has in PyTorch's internals.
 class TypeMeta {
  public:
   TypeMeta(ScalarType type) : type_(type) {}
@@ -24,7 +24,7 @@ class TypeMeta {
   ScalarType type_;
 };
 
-/// The CPU's memory without a device argument.
+/// The CPU's allocator; the device argument is optional.
 class CPUAllocator final : public Allocator {
  public:
   DataPtr allocate(size_t nbytes, Device device) override {
@@ -48,14 +48,14 @@ template <class Impl, class... Args>
 Tensor make_tensor(Args&&... args) {
   return Tensor(make_intrusive<Impl>(std::forward<Args>(args)...));
 }
-/// A tensor over an implementation made from a storage, keys without Autograd's, and a dtype.
+/// A tensor with an implementation made from a storage, keys (Autograd's are added) and a dtype.
 template <class Impl>
 Tensor make_tensor(Storage storage, DispatchKeySet ks, TypeMeta dtype) {
   return Tensor(make_intrusive<Impl>(std::move(storage), withAutogradKeys(ks), dtype.toScalarType()));
 }
 }  // namespace detail
 
-/// Whether the tensor's one element is not 0.
+/// Whether the only element isn't 0. Throws unless there is exactly one.
 inline bool is_nonzero(const Tensor& self) {
   SHUNT_CHECK(self.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
   SHUNT_CHECK(self.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");

@@ -1,4 +1,5 @@
-// at::checkDim and the like: what a kernel may ask of its arguments, with PyTorch's messages. Throw Error; any thread.
+// at::checkDim and related functions: checks of a kernel's arguments, with PyTorch's messages. They throw Error. Any
+// thread.
 #pragma once
 
 #include <shunt/core/error.h>
@@ -10,10 +11,10 @@
 
 namespace shunt {
 
-/// The function whose arguments are checked, for the message.
+/// The name of the function whose arguments are checked, for the message.
 using CheckedFrom = const char*;
 
-/// A tensor with what it is called and which argument it is, from 1. Refers to the tensor.
+/// A tensor with its argument's name and position (from 1; 0: none). Refers to the tensor, which must outlive it.
 struct TensorArg {
   TensorArg(const Tensor& t, const char* name_of, int position) : tensor(t), name(name_of), pos(position) {}
   TensorArg(Tensor&&, const char*, int) = delete;
@@ -33,20 +34,20 @@ template <class... Parts>
 void checkArgument(bool holds, CheckedFrom c, const Parts&... parts) {
   SHUNT_CHECK(holds, detail::str(parts...), " (while checking arguments for ", c, ")");
 }
-/// `what` two tensors have to share.
+/// The message for two tensors that must have the same `what`.
 template <class A, class B>
 void checkShared(bool holds, CheckedFrom c, const TensorArg& t1, const TensorArg& t2, const char* what, const A& a,
                  const B& b) {
   checkArgument(holds, c, "Expected tensor for ", t1, " to have ", what, " as tensor for ", t2, "; but ", a,
                 " does not equal ", b);
 }
-/// PyTorch's old name of a dtype on a device: "CPUFloatType".
+/// PyTorch's old name for a dtype on a device, such as "CPUFloatType".
 inline std::string typeName(const Tensor& t) {
   std::string device = detail::str(t.device().type());
   std::transform(device.begin(), device.end(), device.begin(), [](char c) { return c < 'a' ? c : char(c - 32); });
   return device + toString(t.scalar_type()) + "Type";
 }
-/// Each defined tensor against the first of them.
+/// Compares each defined tensor with the first defined one.
 template <class Check>
 void checkAll(ArrayRef<TensorArg> tensors, const Check& check) {
   const TensorArg* first = nullptr;
@@ -64,7 +65,7 @@ inline void checkDim(CheckedFrom c, const Tensor& tensor, const char* name, int 
                         "-dimensional tensor for ", TensorArg(tensor, name, pos));
 }
 inline void checkDim(CheckedFrom c, const TensorArg& t, int64_t dim) { checkDim(c, *t, t.name, t.pos, dim); }
-/// Of at least `begin` and fewer than `end` dimensions.
+/// The tensor has at least `begin` and fewer than `end` dimensions.
 inline void checkDimRange(CheckedFrom c, const TensorArg& t, int64_t begin, int64_t end) {
   detail::checkArgument(t->dim() >= begin && t->dim() < end, c, "Expected ", begin, " to ", end - 1,
                         " dimensions, but got ", t->dim(), "-dimensional tensor for ", t);

@@ -1,4 +1,4 @@
-// Small utilities that sources written for PyTorch take from c10/util.
+// Small utilities of c10/util and the stack functions that sources written for PyTorch use.
 #pragma once
 
 #include <shunt/core/ivalue.h>
@@ -56,7 +56,7 @@ IntegerRange<E> irange(B begin, E end) {
   return {static_cast<E>(begin), end};
 }
 
-/// The values' streamed forms beside each other.
+/// The streamed values, concatenated.
 template <class... Values>
 std::string str(const Values&... values) {
   return detail::str(values...);
@@ -71,7 +71,7 @@ inline bool tls_is_dispatch_keyset_excluded(DispatchKeySet keys) {
   return (tls_excluded() & keys.functionalities()) == keys.functionalities();
 }
 
-/// Pushes each value, the first lowest.
+/// Pushes the values in order: the last is on top.
 template <class... Values>
 void push(Stack* stack, Values&&... values) {
   (stack->emplace_back(std::forward<Values>(values)), ...);
@@ -81,7 +81,7 @@ void push(Stack& stack, First&& first, Second&& second, Values&&... values) {
   push(&stack, std::forward<First>(first), std::forward<Second>(second), std::forward<Values>(values)...);
 }
 inline IValue pop(Stack* stack) { return pop(*stack); }
-/// The top n values, the lowest first.
+/// Removes and returns the top n values, the lowest first.
 inline std::vector<IValue> pop(Stack& stack, size_t n) {
   std::vector<IValue> out(std::make_move_iterator(stack.end() - static_cast<ptrdiff_t>(n)),
                           std::make_move_iterator(stack.end()));

@@ -1,17 +1,17 @@
-// The one rule for casts between dtypes, and the type an operator computes in.
+// cast<To>(from), the only rule for casts between dtypes; and opmath_t, the type that an operator computes in.
 //
-// cast<To>(from) gives the same bits in a vector loop of any width and in its scalar tail, for every input. Where C++
-// leaves a conversion undefined, the value is defined here. Pure functions; any thread.
+// cast gives the same bits for every input, in a vector loop of any width and in its scalar tail. Where C++ leaves a
+// conversion undefined, the result is defined here. Pure functions; any thread.
 //
 // Note [Casts between dtypes]
-//   to bool            v != 0 (NaN gives true, -0.0 false).
-//   integer -> integer modulo 2^bits.
-//   integer -> Half, BFloat16, double -> Half, BFloat16   by way of float, as in PyTorch: two roundings.
-//   floating -> integer   towards zero into a wide integer, then modulo 2^bits. The wide integer is int64_t for int64_t
-//                      targets and for double -> uint8_t (as PyTorch converts it), else int32_t. What it cannot hold,
-//                      NaN too, becomes its minimum: what the x86 conversion instruction gives. So float -> uint8_t of
-//                      -1 is 255, of 300 is 44, of NaN and infinity 0; float -> int32_t of 3e9 is -2147483648. From
-//                      float, int32_t does for uint8_t as well: where it overflows, the int64_t's low byte is 0 too.
+// - to bool: v != 0. NaN gives true, -0.0 gives false.
+// - integer -> integer: modulo 2^bits.
+// - integer or double -> Half or BFloat16: by way of float, as in PyTorch, so the value is rounded twice.
+// - floating -> integer: truncates towards zero into a wide integer, then takes that modulo 2^bits.
+//   - The wide integer is int64_t for int64_t targets and for double -> uint8_t (as in PyTorch), else int32_t.
+//   - NaN and values that the wide integer can't hold become its minimum, as with the x86 conversion instruction.
+//   - float -> uint8_t: -1 gives 255, 300 gives 44, NaN and infinity give 0. float -> int32_t: 3e9 gives -2147483648.
+//   - int32_t is enough for float -> uint8_t: where it overflows, the low byte of an int64_t would be 0 too.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -35,13 +35,12 @@ struct OpMath<T> {
   using type = float;
 };
 
-/// Truncates towards zero; Wide's minimum where the result does not fit.
+/// Truncates towards zero; gives Wide's minimum if the result doesn't fit.
 template <class Wide, class From>
 SHUNT_ALWAYS_INLINE constexpr Wide truncateOrMin(From v) {
   constexpr From kUpper = static_cast<From>(uint64_t{1} << (std::numeric_limits<Wide>::digits - 1)) * From{2};
   constexpr From kLower = -kUpper;
-  // -2^31 - 0.5 is a double and truncates into int32_t; the narrower formats have nothing between minimum and minimum
-  // - 1.
+  // The double -2^31 - 0.5 truncates into int32_t. Narrower formats have no value between minimum - 1 and minimum.
   constexpr bool kHasFraction = std::numeric_limits<From>::digits > std::numeric_limits<Wide>::digits;
   const bool above = kHasFraction ? v > kLower - From{1} : v >= kLower;
   const bool fits = above & (v < kUpper);
@@ -56,11 +55,11 @@ using WideInteger =
 
 }  // namespace detail
 
-/// The type in which T's arithmetic is done: float for Half and BFloat16, else T itself.
+/// The type that arithmetic on T is done in: float for Half and BFloat16, else T.
 template <class T>
 using opmath_t = typename detail::OpMath<T>::type;
 
-/// `v` as a To, by Note [Casts between dtypes].
+/// Converts `v` to To as in Note [Casts between dtypes].
 template <class To, class From>
 SHUNT_ALWAYS_INLINE constexpr To cast(From v) {
   if constexpr (std::is_same_v<To, From>) {

@@ -1,5 +1,5 @@
-// Cast loops: what a copy to another dtype computes, for whoever has the elements at hand and makes it without the
-// operator. By Note [Casts between dtypes] (cast.h). Pure functions; any thread.
+// Cast loops: the loops that copy elements to another dtype, for callers that bypass the operator. They convert as in
+// Note [Casts between dtypes] (cast.h). Pure functions on the caller's memory; any thread.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -7,12 +7,13 @@
 
 namespace shunt::elementwise {
 
+/// The loops for one pair of dtypes.
 struct CastLoop {
-  CastFn run = nullptr;             // of the instruction set in use; `out` may be `in` where elements are as wide
-  GenericLoopFn generic = nullptr;  // the same as what the JIT specialises, with `to` as its common dtype
+  CastFn run = nullptr;  // for the instruction set in use; `out` may be `in` if both dtypes have the same width
+  GenericLoopFn generic = nullptr;  // the loop that the JIT specialises; `to` is its common dtype
 };
 
-/// Both null where elements of one of the dtypes can't be cast.
+/// Both loops are null if elements of either dtype can't be cast.
 SHUNT_API CastLoop castLoopOf(ScalarType from, ScalarType to);
 
 }  // namespace shunt::elementwise

@@ -1,5 +1,7 @@
-// ElementwiseKernel: the mark of a kernel that was made from a functor, with the functor's descriptor.
-// Library::elementwise makes such kernels; vmap calls them once for a whole batch. Constant; any thread.
+// ElementwiseKernel: marks a kernel that was made from a functor, and gives the functor's descriptor.
+//
+// Library::elementwise makes such kernels. vmap calls them once for a whole batch. The descriptor must outlive the
+// kernel. Constant; any thread.
 #pragma once
 
 #include <shunt/core/kernel_function.h>
@@ -7,19 +9,19 @@
 
 namespace shunt::elementwise {
 
-/// A second base of a kernel's object.
+/// The second base class of a kernel's functor object.
 class SHUNT_API ElementwiseKernel {
  public:
   explicit ElementwiseKernel(const KernelDescriptor& descriptor) : descriptor_(descriptor) {}
   virtual ~ElementwiseKernel();
-  /// What the functor declares.
+  /// The constants that the functor declares.
   const KernelDescriptor& descriptor() const { return descriptor_; }
 
  private:
   const KernelDescriptor& descriptor_;
 };
 
-/// The kernel `call` with the mark. Its first arguments are the functor's inputs.
+/// A marked kernel that runs `call`, whose first arguments are the functor's inputs.
 template <class Call>
 KernelFunction kernelOfFunctor(const KernelDescriptor& descriptor, Call call) {
   using T = boxing::FunctionTraits<Call>;

@@ -1,14 +1,16 @@
-// What an elementwise operator's functor declares: the operator's only definition, from which the ahead-of-time loops,
-// the generic loop that the JIT specialises, and the operator's kernels are made.
+// The functor of an elementwise operator: the operator's only definition. The ahead-of-time loops, the generic loop
+// that the JIT specialises, and the operator's kernels are all made from it.
 //
 //   struct Add : Functor<2, 1> {                          // two inputs, one scalar
 //     static constexpr DtypeSet kTypes = kAllTypes;       // common dtypes it is defined for
 //     template <class C> SHUNT_ALWAYS_INLINE C operator()(C a, C b, C alpha) const { return a + alpha * b; }
 //   };
 //
-// C is the compute type: opmath_t of the common dtype. A functor is stateless, pure, and gives the same bits in a
-// vector loop and one element at a time (tools/kernel_lint's rules: no libm names, maximum by compare and select, ...).
-// Everything it may declare beside that has its default in Functor below. Constants only; any thread.
+// - C is the compute type: opmath_t of the common dtype.
+// - A functor is stateless and pure. It gives the same bits in a vector loop and for one element at a time (rules of
+//   tools/kernel_lint: no libm names, maximum by compare and select, ...).
+// - Declarations other than those of the example are optional. Functor, below, has their defaults.
+// Constants only; any thread.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -24,77 +26,77 @@ namespace shunt {
 /// A set of dtypes: bit n is the ScalarType with number n.
 using DtypeSet = uint32_t;
 
-/// Sets of dtypes.
+/// The set of one dtype.
 constexpr DtypeSet dtypeBit(ScalarType t) { return DtypeSet{1} << static_cast<int>(t); }
-/// The set of these dtypes.
+/// The set of several dtypes.
 template <class... Ts>
 constexpr DtypeSet dtypeSet(Ts... types) {
   return (dtypeBit(types) | ...);
 }
 
-/// The sets that functors commonly take.
+/// Common values of a functor's kTypes.
 inline constexpr DtypeSet kFloatTypes = dtypeSet(kHalf, kBFloat16, kFloat, kDouble);
 inline constexpr DtypeSet kIntTypes = dtypeSet(kByte, kChar, kShort, kInt, kLong);
 inline constexpr DtypeSet kBoolType = dtypeBit(kBool);
 inline constexpr DtypeSet kNumberTypes = kFloatTypes | kIntTypes;
 inline constexpr DtypeSet kAllTypes = kNumberTypes | kBoolType;
 
-/// How the common dtype, in which the functor is evaluated, follows from the inputs, and the result's from it.
+/// How the common dtype follows from the inputs. The functor is evaluated in it; the result's dtype follows from it.
 enum class Promotion : uint8_t {
-  kDefault,          // torch.result_type of the inputs; the result has it too
-  kIntToFloat,       // the same, but integers and bools become the default dtype
-  kSelfWithNumbers,  // a floating first input's dtype where an input is a number, else kDefault
-  kSelf,             // the first input's dtype, whatever the others have
+  kDefault,          // torch.result_type of the inputs; also the dtype of the result
+  kIntToFloat,       // kDefault, but integers and bools become the default dtype
+  kSelfWithNumbers,  // the first input's dtype if that is floating and an input is a number, else kDefault
+  kSelf,             // the first input's dtype; the others don't count
 };
 
-/// What writing to an expanded tensor is.
+/// What happens on a write to an expanded tensor, whose elements share memory.
 enum class Overlap : uint8_t { kError, kWarning, kAllowed };
 
 namespace functors {
 
-/// Defaults of what a functor may declare.
+/// Defaults of everything that a functor may declare.
 template <int Inputs, int Scalars = 0>
 struct Functor {
-  /// How many tensors and how many numbers it takes.
+  /// How many inputs (tensors or numbers) and how many scalars it takes.
   static constexpr int kInputs = Inputs;
   static constexpr int kScalars = Scalars;
   static constexpr Promotion promotion = Promotion::kDefault;
-  /// The functor returns bool, and so the result's dtype is bool.
+  /// The functor returns bool, so the result's dtype is bool.
   static constexpr bool kBoolOutput = false;
-  /// Bit i: input i is a bool tensor that takes no part in promotion (a condition or mask); its argument type is bool.
+  /// Bit i: input i is a bool tensor (a condition or mask). It takes no part in promotion; its argument type is bool.
   static constexpr uint32_t kMaskInputs = 0;
-  /// The result may be cast to any output dtype, also to a lesser category (copy_).
+  /// The result may be cast to any output dtype, even of a lower category (copy_).
   static constexpr bool kAnyCast = false;
-  /// A given output must have the common dtype exactly: no cast. Where an input is a tensor instead of the usual
-  /// number, casts are legal after all.
+  /// A given output must have exactly the common dtype if an input is a number, or if there is only one input. If all
+  /// of several inputs are tensors, casts are allowed.
   static constexpr bool kSameOutput = false;
-  /// A new output is contiguous, whatever layout the inputs have.
+  /// A new output is contiguous, whatever the inputs' layout.
   static constexpr bool kContiguousOutput = false;
   static constexpr Overlap kOverlap = Overlap::kError;
-  /// In which order the inputs are asked for the output's layout.
+  /// The order in which the inputs decide the output's layout.
   static constexpr int kLayoutOrder[3] = {0, 1, 2};
-  /// Bit m: worth a loop of its own where the inputs of the mask m are one element each.
+  /// Bit m: a separate loop is worthwhile for calls where the inputs in mask m are one element each.
   static constexpr uint32_t kBroadcasts = 0;
-  /// So much code that a loop of a thunk's own saves nothing that would be worth its compile: Note [Loops that are
-  /// called] (kernels/pointwise/record.cpp).
+  /// The functor has so much code that a specialised loop in a thunk saves too little to be worth its compile: Note
+  /// [Loops that are called] (kernels/pointwise/record.cpp).
   static constexpr bool kLarge = false;
-  /// How many vectors of floats a loop over many elements computes at a time with AVX-512: where a long chain of
-  /// instructions leaves units idle, and so many registers are enough.
+  /// How many vectors of floats a loop over many elements computes at a time with AVX-512. More than one helps if a
+  /// long chain of instructions leaves units idle and the registers are enough.
   static constexpr int kInterleave = 1;
-  /// The same with AVX2, in pairs of vectors, two being computed at a time anyway. It has half as many registers.
+  /// The same with AVX2, in pairs of vectors: a loop computes two at a time anyway. AVX2 has half as many registers.
   static constexpr int kInterleaveAvx2 = 1;
-  /// Whether a loop in compute type C can be a vector loop (no branches, no integer division).
+  /// Whether the loop in compute type C can be a vector loop: no branches, no integer division.
   template <class C>
   static constexpr bool kVectorizes = true;
 };
 
-/// For kBroadcasts: the first of two inputs is one element, or the second; the second; the last two of three.
+/// For kBroadcasts. One element each: one of two inputs; the second input; the last two of three inputs.
 inline constexpr uint32_t kEither = 1u << 1 | 1u << 2, kSecond = 1u << 2, kLastTwo = 1u << 6;
 
-/// One input or two, computed in floating point: integers are promoted to the default dtype.
+/// A functor that computes in floating point.
 template <int Inputs, int Scalars = 0>
 struct FloatFunctor : Functor<Inputs, Scalars> {
-  /// Integers are computed in the default floating dtype.
+  /// Integers and bools are promoted to the default dtype.
   static constexpr Promotion promotion = Promotion::kIntToFloat;
   static constexpr DtypeSet kTypes = kFloatTypes;
 };
@@ -105,14 +107,15 @@ inline constexpr bool kIsBool = std::same_as<C, bool>;
 
 }  // namespace functors
 
-/// A functor with a vectorisable half: `fast(args)` equals operator() wherever `inFastRange(args)` holds.
+/// A functor with a vectorisable half: `fast(x)` has the bits of operator() wherever `inFastRange(x)` is true.
 template <class F, class C>
 concept HasFastRange = requires(C x) {
   { F::inFastRange(x) } -> std::same_as<bool>;
   { F::fast(x) } -> std::same_as<C>;
 };
 
-/// A functor that is undefined for some inputs: `valid(inputs...)` is false there and the operator throws F::kInvalid.
+/// A functor that is undefined for some inputs. There `valid(inputs...)` is false, and the operator throws an error
+/// with the message F::kInvalid.
 template <class F>
 concept HasValidity = requires { F::kInvalid; };
 

@@ -1,5 +1,5 @@
-// Operators' own conditions on dtypes and scalars, which hold before shapes are looked at; each throws PyTorch's error.
-// Pure functions; any thread.
+// Checks of dtypes and scalars that certain elementwise operators make before shapes are looked at. Each throws the
+// error that PyTorch throws. Pure functions; any thread.
 #pragma once
 
 #include <shunt/tensor/scalar.h>
@@ -7,7 +7,7 @@
 
 namespace shunt::checks {
 
-/// What a check sees of a call. Arrays have the functor's numbers of inputs and scalars.
+/// The parts of a call that a check reads. The arrays have an entry for each of the functor's inputs and scalars.
 struct CheckArgs {
   const char* op;
   const ScalarType* inputs;
@@ -15,24 +15,25 @@ struct CheckArgs {
   ScalarType common;
   const Scalar* numbers[3];  // inputs that are numbers; null for tensors
 };
-/// Passes whenever every input has the common dtype, that is a floating-point one, and no scalar is a bool: such calls
-/// may leave it out.
+/// A check passes whenever every input has the common dtype, that dtype is floating-point, and no scalar is a bool.
+/// Such calls may skip it.
 using Check = void (*)(const CheckArgs&);
 
-/// alpha of add: floating only for floating results, bool only for bool results.
+/// The alpha of add: a floating one needs a floating result, a bool one needs a bool result.
 SHUNT_API void alpha(const CheckArgs&);
-/// The same, and no subtraction of bools.
+/// The same, and no input is bool.
 SHUNT_API void subtraction(const CheckArgs&);
+/// The input isn't bool.
 SHUNT_API void negation(const CheckArgs&);
-/// Two integer tensors can't be divided.
+/// The tensors to divide aren't both integer or bool.
 SHUNT_API void addcdiv(const CheckArgs&);
-/// Operands of one dtype.
+/// `self` and `end` have one dtype.
 SHUNT_API void lerp(const CheckArgs&);
-/// The same, with the weight a tensor too.
+/// The same, and so has `weight`, which is a tensor.
 SHUNT_API void lerpTensor(const CheckArgs&);
-/// Numbers that clamp must fit the dtype, and can't clamp bools.
+/// Bounds that are numbers fit the common dtype, and that dtype isn't bool.
 SHUNT_API void clampNumbers(const CheckArgs&);
-/// No bool input; `op` names the operator.
+/// The first input isn't bool.
 SHUNT_API void noBool(const CheckArgs&);
 
 }  // namespace shunt::checks

@@ -1,8 +1,10 @@
-// The generic loop of a functor: run-time dtypes and strides, one for each compute type. Its bitcode is what the JIT
-// specialises by passing constants; the interpreter doesn't run it, tests compare it with the loops that it does run.
+// The generic loop of a functor, one for each compute type: dtypes and strides are run-time values.
 //
-// Instantiated where a table of them is made: by generic_<family>.cpp of the dictionary, which are compiled once to
-// object and bitcode, and where a program registers a functor of its own. Pure functions on the caller's memory.
+// The JIT specialises the loop's bitcode by passing constants. The interpreter doesn't run it; tests compare it with
+// the loops that the interpreter runs. It is instantiated where a table of generic loops is made:
+// - in the generated pointwise_generic_<shard>.cpp, compiled once to object and bitcode;
+// - in a program that registers a custom functor.
+// Pure functions on the caller's memory; any thread.
 #pragma once
 
 #include <shunt/elementwise/loop_types.h>
@@ -11,8 +13,7 @@
 
 namespace shunt::elementwise {
 
-/// An element of dtype `dtype` as the loop sees it: cast to the common dtype, computed with as C. C = opmath_t of
-/// `common`.
+/// The element at `p`, of dtype `dtype`, cast to the common dtype and then to C = opmath_t of `common`.
 template <class C>
 inline C loadAs(const std::byte* p, ScalarType dtype, ScalarType common) {
   C value{};
@@ -33,7 +34,7 @@ inline C loadAs(const std::byte* p, ScalarType dtype, ScalarType common) {
   return value;
 }
 
-/// The one rounding: `value` to the loop's output dtype `common`, then cast to `dtype`.
+/// Stores `value` at `p`: rounds it, once, to the loop's output dtype `common`, then casts it to `dtype`.
 template <class C>
 inline void storeAs(std::byte* p, ScalarType dtype, ScalarType common, C value) {
   if constexpr (std::is_same_v<C, float>) {
@@ -52,26 +53,29 @@ inline void storeAs(std::byte* p, ScalarType dtype, ScalarType common, C value) 
   }
 }
 
+/// An operand of the generic loop. `common` is the common dtype; for the output, the loop's output dtype.
 struct DynamicView {
   View view;
   ScalarType common;
+  /// Element i by way of `common`. C is the compute type.
   template <class C>
   SHUNT_ALWAYS_INLINE C load(int64_t i) const {
     return loadAs<C>(view.p + i * view.stride, view.dtype, common);
   }
+  /// Rounds to `common`, then casts to the operand's dtype.
   template <class C>
   SHUNT_ALWAYS_INLINE void store(int64_t i, C value) const {
     storeAs<C>(view.p + i * view.stride, view.dtype, common, value);
   }
 };
 
-/// An element outside the fast range: a call, since inlined it would be computed for all lanes at once.
+/// Evaluates an element outside the fast range. A call: inlined code would be computed for all lanes.
 template <class F, class C>
 SHUNT_NOINLINE C fullRange(C x) noexcept {
   return F()(x);
 }
 
-/// loop1dFastRange for dynamic views, of which every loop is the compiler's to vectorise.
+/// loop1dFastRange for dynamic views. The compiler chooses which of its loops to vectorise.
 template <class F, class C>
 SHUNT_ALWAYS_INLINE bool genericFastRange(const DynamicView& out, int64_t n, const DynamicView& in) {
   constexpr int64_t kBlock = 256;
@@ -88,6 +92,7 @@ SHUNT_ALWAYS_INLINE bool genericFastRange(const DynamicView& out, int64_t n, con
   return true;
 }
 
+/// genericLoop with the indices of the inputs as a pack.
 template <class F, class C, size_t... I>
 SHUNT_ALWAYS_INLINE bool genericLoopImpl(const View& out, const View* in, int64_t n, const ScalarSlot* scalars,
                                          ScalarType common, std::index_sequence<I...> inputs) {
@@ -100,12 +105,13 @@ SHUNT_ALWAYS_INLINE bool genericLoopImpl(const View& out, const View* in, int64_
   }
 }
 
-/// What the JIT extracts, by this function's mangled name.
+/// A GenericLoopFn. The JIT extracts it by its mangled name.
 template <class F, class C>
 bool genericLoop(const View& out, const View* in, int64_t n, const ScalarSlot* scalars, ScalarType common) {
   return genericLoopImpl<F, C>(out, in, n, scalars, common, std::make_index_sequence<F::kInputs>());
 }
 
+/// Sets the entries of F's dtypes in a row of kDtypeSlots entries.
 template <class F>
 constexpr void fillGenericRow(GenericLoopFn* row) {
 #define SHUNT_DTYPE(type, name, number, text) \
@@ -114,7 +120,7 @@ constexpr void fillGenericRow(GenericLoopFn* row) {
 #undef SHUNT_DTYPE
 }
 
-/// kDtypeSlots entries for each functor, by the common dtype.
+/// A table with kDtypeSlots entries for each functor, indexed by the common dtype.
 template <class... Fs>
 constexpr auto makeGenericTable() {
   std::array<GenericLoopFn, sizeof...(Fs) * kDtypeSlots> table{};

@@ -1,6 +1,5 @@
-// KernelDescriptor: what a pointwise kernel computes, as constants: what its functor declares, and where the loops are
-// that were made of it. The engine that plans a call, Meta and fake tensors, and what is recorded for the compiler read
-// nothing else. Any thread.
+// KernelDescriptor: the constants of a pointwise kernel, what its functor declares and where its loops are. The engine
+// that plans a call, Meta and fake tensors, and the recording for the compiler read nothing else. Constant; any thread.
 #pragma once
 
 #include <shunt/elementwise/functor_checks.h>
@@ -9,32 +8,32 @@
 namespace shunt::elementwise {
 
 struct KernelDescriptor {
-  int num_inputs;
-  int num_scalars;
-  Promotion promotion;
-  uint32_t masks;     // Functor::kMaskInputs
-  uint32_t operands;  // all other inputs
-  bool bool_output;
-  bool any_cast;
-  bool same_output;  // Functor::kSameOutput
-  bool contiguous_output;
-  Overlap overlap;
-  bool is_copy;         // the loop only moves elements
-  bool large;           // Functor::kLarge
-  uint32_t broadcasts;  // Functor::kBroadcasts, and bit 0
-  const int* layout_order;
-  DtypeSet types;       // common dtypes that have loops
-  const char* invalid;  // message for invalid elements; null where every input is valid
-  checks::Check check;  // may be null
-  const char* const* arguments;
-  int shard;                                  // the dictionary's functors: which of the library's tables...
-  int row;                                    // ...and where its kDtypeSlots entries begin
-  const GenericLoopFn* const* generic_shard;  // what the JIT specialises, at `row` of it
-  const LoopFn* own_loops;                    // instead, for a program's own functors: kDtypeSlots entries,
-  const GenericLoopFn* own_generic_loops;     // and what the JIT specialises
-  uint64_t id;                                // the same for equal functors, in any library and in bitcode
+  int num_inputs;                             // 1 to kMaxInputs
+  int num_scalars;                            // 0 to kMaxScalars
+  Promotion promotion;                        // from the inputs' dtypes to the common dtype
+  uint32_t masks;                             // Functor::kMaskInputs
+  uint32_t operands;                          // mask of all other inputs, which take part in promotion
+  bool bool_output;                           // Functor::kBoolOutput: the result is bool
+  bool any_cast;                              // Functor::kAnyCast: casts to a lower category are legal
+  bool same_output;                           // Functor::kSameOutput
+  bool contiguous_output;                     // Functor::kContiguousOutput: a new output ignores the inputs' layout
+  Overlap overlap;                            // of a given output that is expanded
+  bool is_copy;                               // the loop only moves elements
+  bool large;                                 // Functor::kLarge
+  uint32_t broadcasts;                        // Functor::kBroadcasts, and bit 0 (no input is one element)
+  const int* layout_order;                    // Functor::kLayoutOrder
+  DtypeSet types;                             // common dtypes that have loops
+  const char* invalid;                        // error message for invalid elements; null if every input is valid
+  checks::Check check;                        // may be null
+  const char* const* arguments;               // names of the inputs in messages
+  int shard;                                  // of the dictionary's functors: the library's table, ...
+  int row;                                    // ...and the index of the first of the kDtypeSlots entries
+  const GenericLoopFn* const* generic_shard;  // the table that the JIT specialises from, at `row`
+  const LoopFn* own_loops;                    // of a program's custom functors instead: kDtypeSlots entries, ...
+  const GenericLoopFn* own_generic_loops;     // ...and those that the JIT specialises
+  uint64_t id;                                // equal for equal functors, in any library and in bitcode
 
-  /// Null where the functor is not defined for the dtype. The library's only.
+  /// Null if the functor isn't defined for the dtype. Only the library defines this function.
   LoopFn loop(ScalarType common) const;
   ScalarType loopOutput(ScalarType common) const { return bool_output ? kBool : common; }
   ScalarType loopInput(int i, ScalarType common) const { return ((masks >> i) & 1) != 0 ? kBool : common; }
@@ -44,7 +43,7 @@ namespace detail {
 
 inline constexpr const char* kDefaultArguments[kMaxInputs] = {"self", "other", "third"};
 
-/// FNV-1a of the functor's name as the compiler spells it.
+/// The FNV-1a hash of the functor's name as the compiler spells it.
 template <class F>
 constexpr uint64_t functorId() {
   uint64_t hash = 0xcbf29ce484222325u;
@@ -53,7 +52,7 @@ constexpr uint64_t functorId() {
   return hash;
 }
 
-/// All but the loops.
+/// The descriptor without loops.
 template <class F>
 constexpr KernelDescriptor describe() {
   static_assert(F::kInputs >= 1 && F::kInputs <= kMaxInputs, "an elementwise functor has one to three inputs");

@@ -1,4 +1,4 @@
-// Registering operators whose kernels are made from a functor of one's own.
+// Registers operators whose kernels are made from a custom functor.
 //
 //   struct Softplus2 : shunt::functors::FloatFunctor<1> {
 //     template <class C> C operator()(C x) const { return shunt::math::log1p(shunt::math::exp(x)); }
@@ -6,11 +6,14 @@
 //   SHUNT_LIBRARY(my, m)           { m.def("softplus2(Tensor self) -> Tensor"); }
 //   SHUNT_LIBRARY_IMPL(my, CPU, m) { m.elementwise<Softplus2>("softplus2"); }
 //
-// The functor's inputs are tensors, its scalars `Scalar`s that follow them. The kernels do what the dictionary's do:
-// broadcasting, type promotion, 16-bit types computed in float, output layout, out= and overlap rules; for CPU and
-// Meta. Loops are compiled with the flags of the program: for the bits of the dictionary's operators use
-// -ffp-contract=off. Derivatives are registered apart (key Autograd). vmap calls such an operator once for the whole
-// batch, and so its Autograd kernel, whose formula has to be elementwise as well. Used as Library is.
+// - The functor's inputs are tensors. Its scalars are `Scalar` arguments after them.
+// - The kernels do what the built-in ones do: broadcasting, type promotion, computing 16-bit types in float, output
+//   layout, out= and overlap rules. They serve the keys CPU and Meta.
+// - The loops are compiled with the program's flags. Use -ffp-contract=off for the bits of the built-in operators.
+// - Derivatives are registered separately (key Autograd).
+// - vmap calls such an operator, and its Autograd kernel, once for a whole batch. So the Autograd formula must be
+//   elementwise too.
+// Owners and threads are those of Library.
 #pragma once
 
 #include <shunt/core/library.h>
@@ -28,6 +31,7 @@ namespace shunt {
 
 namespace elementwise {
 
+/// The loops of a custom functor, by common dtype; null where it isn't defined.
 template <class F>
 inline constexpr auto kOwnLoops = [] {
   std::array<LoopFn, kDtypeSlots> row{};
@@ -35,6 +39,7 @@ inline constexpr auto kOwnLoops = [] {
   return row;
 }();
 
+/// The same for the loops that the JIT specialises.
 template <class F>
 inline constexpr auto kOwnGenericLoops = [] {
   std::array<GenericLoopFn, kDtypeSlots> row{};
@@ -42,6 +47,7 @@ inline constexpr auto kOwnGenericLoops = [] {
   return row;
 }();
 
+/// The descriptor of a custom functor, to which all its kernels refer.
 template <class F>
 inline constexpr KernelDescriptor kOwnDescriptor = [] {
   KernelDescriptor info = detail::describe<F>();
@@ -55,7 +61,7 @@ namespace detail {
 template <class T, size_t>
 using Repeat = T;
 
-/// The kernels of functor F for I inputs and S scalars; each knows its operator's name for its messages.
+/// The kernels of functor F with inputs I and scalars S. Each keeps its operator's name for error messages.
 template <class F, class Inputs, class Scalars>
 struct OwnKernels;
 

@@ -1,9 +1,10 @@
-// loop1d: the one loop of every elementwise operator, templated on how operands are reached.
+// loop1d: the one loop of all elementwise operators, a template over how operands are accessed.
 //
-// With views of constant dtype and stride it becomes the ahead-of-time loops (typed_loop.h); with DynamicView, whose
-// dtype and stride are run-time values, it is the generic loop whose bitcode the JIT specialises (generic_loop.h).
-// Works on memory that the caller owns: an input may be the output itself, element for element, but not overlap it
-// otherwise. Any thread.
+// - With views of constant dtype and stride it becomes the ahead-of-time loops (typed_loop.h).
+// - With DynamicView, whose dtype and stride are run-time values, it is the generic loop whose bitcode the JIT
+//   specialises (generic_loop.h).
+// The caller owns the memory. An input may be exactly the output's memory, but may not overlap it otherwise. Any
+// thread.
 #pragma once
 
 #include <shunt/elementwise/functor.h>
@@ -11,8 +12,8 @@
 #include <cstddef>
 #include <utility>
 
-// Before a loop over independent elements, in a template with a constant `Lanes`; the same where `kTogether` times as
-// many are computed at a time; before a loop that is to stay scalar.
+// Pragmas to put before a loop. VECTOR: its elements are independent; the template has a constant `Lanes`. INTERLEAVED:
+// the same, and it computes `kTogether` vectors at a time. SCALAR: it must stay scalar.
 #ifdef __clang__
 #define SHUNT_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety) vectorize_width(Lanes) interleave_count(1)")
 #define SHUNT_INTERLEAVED_LOOP \
@@ -26,11 +27,12 @@
 
 namespace shunt::elementwise {
 
-/// A scalar argument, in the functor's compute type, in the first bytes.
+/// A scalar argument: its first bytes are a value of the functor's compute type.
 struct alignas(8) ScalarSlot {
   std::byte bytes[8];
 };
 
+/// Reads a T from memory of any type, within the aliasing rules.
 template <class T>
 SHUNT_ALWAYS_INLINE T loadRaw(const std::byte* p) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -47,6 +49,7 @@ SHUNT_ALWAYS_INLINE T loadRaw(const std::byte* p) {
   }
 }
 
+/// Writes a T to memory of any type, within the aliasing rules.
 template <class T>
 SHUNT_ALWAYS_INLINE void storeRaw(std::byte* p, T value) {
 #ifdef __clang__
@@ -60,32 +63,35 @@ SHUNT_ALWAYS_INLINE void storeRaw(std::byte* p, T value) {
 /// Consecutive elements of type T.
 template <class T>
 struct Contiguous {
-  std::byte* p;
+  std::byte* p;  // the first element
+  /// Element i, cast to C.
   template <class C>
   SHUNT_ALWAYS_INLINE C load(int64_t i) const {
     return cast<C>(loadRaw<T>(p + i * static_cast<int64_t>(sizeof(T))));
   }
+  /// Casts `value` to T.
   template <class C>
   SHUNT_ALWAYS_INLINE void store(int64_t i, C value) const {
     storeRaw<T>(p + i * static_cast<int64_t>(sizeof(T)), cast<T>(value));
   }
 };
 
-/// One element for every index; read once.
+/// One element for every index; it was read from memory once.
 template <class T>
 struct Repeated {
   T value;
+  /// The element, cast to C.
   template <class C>
   SHUNT_ALWAYS_INLINE C load(int64_t) const {
     return cast<C>(value);
   }
 };
 
-/// The type that F takes as input I when it computes in C.
+/// The argument type of F's input I when F computes in C.
 template <class F, size_t I, class C>
 using InputType = std::conditional_t<((F::kMaskInputs >> I) & 1) != 0, bool, C>;
 
-/// Functor::kInterleave or kInterleaveAvx2, where they hold.
+/// Functor::kInterleave or kInterleaveAvx2 where the target and C are those that they are for, else 1.
 template <class F, class C, int Lanes>
 inline constexpr int kInterleaveOf =
 #if defined(__AVX512F__)
@@ -99,7 +105,7 @@ inline constexpr int kInterleaveOf =
 /// A functor with its scalars. C is the compute type.
 template <class F, class C>
 struct Bound {
-  C scalars[F::kScalars == 0 ? 1 : F::kScalars];
+  C scalars[F::kScalars == 0 ? 1 : F::kScalars];  // copies of the slots' values
 
   SHUNT_ALWAYS_INLINE explicit Bound(const ScalarSlot* slots) : scalars{} {
     for (int s = 0; s < F::kScalars; ++s) scalars[s] = loadRaw<C>(slots[s].bytes);
@@ -118,8 +124,8 @@ struct Bound {
   }
 };
 
-/// out[i] = f(ins[i]...) for i in [begin, end). Lanes: of the vector loop; 0 leaves it to the compiler. Returns
-/// whether every element was valid (see HasValidity).
+/// out[i] = f(ins[i]...) for i in [begin, end). `Lanes` is the width of the vector loop; 0 lets the compiler choose.
+/// Returns false if an element was invalid (see HasValidity).
 template <class F, class C, int Lanes, class Out, class... Ins, size_t... I>
 SHUNT_ALWAYS_INLINE bool loop1d(const Bound<F, C>& f, const Out& out, int64_t begin, int64_t end,
                                 std::index_sequence<I...>, const Ins&... ins) {
@@ -129,9 +135,9 @@ SHUNT_ALWAYS_INLINE bool loop1d(const Bound<F, C>& f, const Out& out, int64_t be
     out.store(i, f(ins.template load<InputType<F, I, C>>(i)...));
   };
   if constexpr (Lanes > 0 && F::template kVectorizes<C>) {
-    // Elements are independent: exact aliasing of output and input must not cost the vector loop. Lanes are wide
-    // already; interleaving them would leave short tensors to the scalar tail, so that is done for as many as fill
-    // whole rounds.
+    // The pragma declares elements independent, so that exact aliasing of output and input doesn't prevent the vector
+    // loop. Lanes are wide already: interleaving all elements would leave short tensors to the scalar tail, so only
+    // whole rounds are interleaved.
     constexpr int kTogether = kInterleaveOf<F, C, Lanes>;
     if constexpr (kTogether > 1) {
       const int64_t rounds = begin + (end - begin) / (kTogether * Lanes) * (kTogether * Lanes);
@@ -147,7 +153,7 @@ SHUNT_ALWAYS_INLINE bool loop1d(const Bound<F, C>& f, const Out& out, int64_t be
   return valid;
 }
 
-/// The same for functors with a fast range: blocks that leave it are computed one element at a time.
+/// loop1d for functors with a fast range. A block with an element outside it is computed one element at a time.
 template <class F, class C, int Lanes, class Out, class In>
   requires HasFastRange<F, C>
 SHUNT_ALWAYS_INLINE bool loop1dFastRange(const Out& out, int64_t n, const In& in) {

@@ -1,8 +1,7 @@
-// Matrix products on memory: what mm, addmm and bmm compute, for whoever has the matrices at hand and multiplies them
-// without the operators.
+// MatrixProduct: mm, addmm and bmm on raw memory, for callers that bypass the operators.
 //
-// A MatrixProduct is made once for matrices that lie in a certain way, and is constant then; run() may be called by any
-// threads, on memory of the caller's. It shares large products among threads as the operators do.
+// A MatrixProduct is made once for matrices of certain layouts and is constant then. Any thread may call run(), on
+// memory of the caller's. It shares large products among threads, as the operators do.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -14,21 +13,22 @@
 
 namespace shunt::elementwise {
 
-/// Strides in elements.
+/// The shape of a matrix and its strides in elements.
 struct MatrixLayout {
   int64_t rows = 0, columns = 0, row_stride = 0, column_stride = 0;
 };
 
 class MatrixProduct {
  public:
-  /// alpha * a @ b + beta * out. Nothing where the operators make a copy of an operand first, or multiply another dtype
-  /// than Float and Double.
+  /// alpha * a @ b + beta * out. Empty if the dtype isn't Float or Double, if the operators would copy an operand
+  /// first, or if the shapes don't match.
   SHUNT_API static std::optional<MatrixProduct> of(ScalarType dtype, const MatrixLayout& a, const MatrixLayout& b,
                                                    double beta, double alpha);
-  /// `count` products a @ b, whose matrices lie the given distances apart, in elements; those of `out` without gaps.
+  /// `count` products a @ b. The distances, in elements, are those from one matrix to the next; those of `out` follow
+  /// without gaps.
   SHUNT_API static std::optional<MatrixProduct> ofEach(ScalarType dtype, int64_t count, const MatrixLayout& a,
                                                        int64_t a_distance, const MatrixLayout& b, int64_t b_distance);
-  /// To the operators' bits. `out` is contiguous, no operand's memory, and not read where beta is 0.
+  /// Gives the operators' bits. `out` is contiguous, shares no memory with the operands, and isn't read if beta is 0.
   void run(const std::byte* a, const std::byte* b, std::byte* out) const { function_(*this, a, b, out); }
 
  private:
@@ -47,8 +47,8 @@ class MatrixProduct {
   int64_t count_ = 1, a_distance_ = 0, b_distance_ = 0;
   double beta_ = 0, alpha_ = 1;
   bool a_transposed_ = false, b_transposed_ = false;
-  bool of_column_ = false;                                             // the matrix is a, and b the one column
-  void (*kernel_)(const void* b, const void* a, void* out) = nullptr;  // of multiplyByKernel
+  bool of_column_ = false;                                             // a is a matrix, b a single column
+  void (*kernel_)(const void* b, const void* a, void* out) = nullptr;  // for multiplyByKernel
 };
 
 }  // namespace shunt::elementwise

@@ -1,7 +1,7 @@
-// RecordedLoop: which loop one call of a pointwise operator ran, on what: what is needed to run the loop again without
-// the operator. Note [Recorded loops] (kernels/pointwise/record.cpp).
+// RecordedLoop: which loop one call of a pointwise operator ran, and on which operands. It has all that is needed to
+// run the loop again without the operator. Note [Recorded loops] (kernels/pointwise/record.cpp).
 //
-// The caller's, on its stack; the kernel that is called fills it in. Each thread records its own calls.
+// The caller owns it, on its stack; the kernel that is called fills it in. Each thread records its own calls.
 #pragma once
 
 #include <shunt/core/hot.h>
@@ -10,22 +10,23 @@
 namespace shunt::elementwise {
 
 struct RecordedLoop : ::shunt::detail::LoopRecord {
-  int loops = 0;             // that the call ran itself; what follows is of the first one
-  bool inner_loops = false;  // and in calls inside of it
-  bool may_refuse = false;   // elements that are invalid
-  bool only_copies = false;  // its functor gives elements as they are
-  bool large = false;        // its functor is of many instructions (Functor::kLarge)
-  LoopFn run = nullptr;      // null where the functor isn't defined for the dtype
-  int num_inputs = 0, num_scalars = 0;
-  const TensorImpl* written = nullptr;        // a given output
-  const TensorImpl* inputs[kMaxInputs] = {};  // null: a number
-  ScalarType input_dtypes[kMaxInputs] = {};   // as the loop wants them: others are cast for it
-  ScalarType output_dtype = ScalarType::Undefined;
-  ScalarSlot numbers[kMaxInputs] = {};
-  ScalarSlot scalars[kMaxScalars] = {};
+  /// The recorded call sets all fields.
+  int loops = 0;                                    // how many the call ran itself; `run` and so on are of the first
+  bool inner_loops = false;                         // calls inside the call ran loops
+  bool may_refuse = false;                          // the loop may find invalid elements
+  bool only_copies = false;                         // the functor returns elements unchanged
+  bool large = false;                               // Functor::kLarge
+  LoopFn run = nullptr;                             // null if the functor isn't defined for the dtype
+  int num_inputs = 0, num_scalars = 0;              // used entries of the arrays below
+  const TensorImpl* written = nullptr;              // the given output; null: a new one
+  const TensorImpl* inputs[kMaxInputs] = {};        // null: a number
+  ScalarType input_dtypes[kMaxInputs] = {};         // as the loop takes them; the caller casts other dtypes
+  ScalarType output_dtype = ScalarType::Undefined;  // as the loop writes it
+  ScalarSlot numbers[kMaxInputs] = {};              // inputs that are numbers, in their input_dtypes
+  ScalarSlot scalars[kMaxScalars] = {};             // in the compute type
 };
 
-/// While it lives, the calling thread's call in the frame that is innermost now is recorded.
+/// While it lives, it records the calling thread's call in the frame that was innermost at its construction.
 class SHUNT_API RecordingOfLoop {
  public:
   explicit RecordingOfLoop(RecordedLoop& loop);

@@ -1,8 +1,7 @@
-// Reductions on memory: what sum and mean compute along some dimensions, for whoever has the elements at hand and
-// reduces them without the operators.
+// Reduction: sum and mean along some dimensions, on raw memory, for callers that bypass the operators.
 //
-// A Reduction is made once for tensors that lie in a certain way, and is constant then; run() may be called by any
-// threads, on memory of the caller's. It shares large reductions among threads as the operators do.
+// A Reduction is made once for a layout and is constant then. Any thread may call run(), on memory of the caller's. It
+// shares large reductions among threads, as the operators do.
 #pragma once
 
 #include <shunt/core/array_ref.h>
@@ -15,17 +14,19 @@
 
 namespace shunt::elementwise {
 
+/// The operator that a Reduction computes.
 enum class ReductionOperator : uint8_t { kSum, kMean };
 
 class SHUNT_API Reduction {
  public:
   virtual ~Reduction() = default;
-  /// To the operators' bits, into contiguous memory that isn't the elements'.
+  /// Gives the operators' bits. `out` is contiguous and shares no memory with `in`.
   virtual void run(const std::byte* in, std::byte* out) const = 0;
 };
 
-/// Of elements of Float or Double that lie with these strides, into their dtype. `dims`: as the operators take them.
-/// Null for other dtypes, and where there are no elements.
+/// For elements of Float or Double with these strides (in elements); the result has their dtype. The operators define
+/// the meaning of `dims`. Null for other dtypes, without dimensions or elements, and for layouts that only the
+/// operators take.
 SHUNT_API std::unique_ptr<const Reduction> reduction(ReductionOperator op, ScalarType dtype, IntArrayRef sizes,
                                                      IntArrayRef strides, OptionalIntArrayRef dims);
 

@@ -1,7 +1,8 @@
-// A call of an elementwise operator as data, and the three ways to run it: new output, given output, in place.
+// Request: a call of an elementwise operator as data, and three functions that run it: with a new output, with a given
+// output, in place.
 //
-// Requests refer to the caller's arguments and live on its stack. Functions may be called from any thread; tensors are
-// the caller's to synchronise.
+// A Request refers to the caller's arguments and lives on its stack. Any thread may call the functions; callers
+// synchronise their use of the tensors.
 #pragma once
 
 #include <shunt/elementwise/kernel_descriptor.h>
@@ -9,21 +10,23 @@
 
 namespace shunt::elementwise {
 
-/// One input: a tensor or a number. Neither: an undefined tensor.
+/// One input: a tensor or a number. With neither, it is an undefined tensor.
 struct Argument {
   TensorImpl* tensor = nullptr;
   const Scalar* number = nullptr;
 };
 
-/// A call of an elementwise operator, without its output. Refers to the caller's arguments.
+/// A call without its output. The caller's arguments must outlive it.
 struct Request {
   const KernelDescriptor& op;
   const char* name;
   Argument inputs[kMaxInputs] = {};
   const Scalar* scalars[kMaxScalars] = {};
-  ScalarType common = ScalarType::Undefined;  // forces the common dtype
+  ScalarType common = ScalarType::Undefined;  // if defined, it is the common dtype
 };
 
+/// Run the call: into a new tensor, into `out` (resized if needed), into `self`, which is also the first input. They
+/// throw what the operator throws for wrong dtypes, shapes, devices, scalars and overlaps.
 SHUNT_API Tensor runFunctional(const Request& request);
 SHUNT_API void runOutRequest(const Request& request, Tensor& out);
 SHUNT_API void runInplaceRequest(const Request& request, Tensor& self);
@@ -41,7 +44,7 @@ inline void bind(Request& request, int i, const Scalar& number) {
     request.scalars[i - inputs] = &number;
 }
 
-/// Fills `request` with arguments that live at least as long as it does.
+/// Fills `request`, from input `first` on, with arguments that live at least as long as it does.
 template <class... Args>
 SHUNT_ALWAYS_INLINE void bindAll(Request& request, int first, const Args&... args) {
   static_assert(((std::is_same_v<Args, Tensor> || std::is_same_v<Args, Scalar>) && ...),

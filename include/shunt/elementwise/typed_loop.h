@@ -1,9 +1,9 @@
-// The loops of a functor for each common dtype, over consecutive elements: what the interpreter runs.
+// The loops of a functor over consecutive elements, one for each common dtype: what the interpreter runs.
 //
-// The dictionary's are compiled several times, for each instruction set, with SHUNT_ISA_NAMESPACE: then everything here
-// has internal linkage, since a weak symbol would let the linker choose one instruction set's code for all. A program
-// that registers a functor of its own instantiates them once, for what its compiler targets. Memory is the caller's;
-// any thread.
+// - The dictionary's functors: compiled once for each instruction set, with SHUNT_ISA_NAMESPACE. Everything here then
+//   has internal linkage: with weak symbols, the linker would choose one instruction set's code for all.
+// - A program's custom functors: instantiated once, for the target of its compiler.
+// The memory is the caller's. Any thread.
 #pragma once
 
 #include <shunt/elementwise/loop_types.h>
@@ -15,19 +15,21 @@ namespace {
 inline namespace compiled_once {
 #endif
 
-/// Lanes of a vector loop: whole registers of the compute type also where elements are narrower.
+/// Lanes of a vector loop: whole registers of the compute type, even if elements are narrower.
 template <class D>
 constexpr int kLanes = static_cast<int>(64 / (sizeof(opmath_t<D>) < 4 ? sizeof(D) : sizeof(opmath_t<D>)));
 
+/// The type of input I in memory where the common dtype is D: bool for masks.
 template <class F, size_t I, class D>
 using StorageType = std::conditional_t<((F::kMaskInputs >> I) & 1) != 0, bool, D>;
 
+/// A view of input elements, which must only be read.
 template <class T>
 SHUNT_ALWAYS_INLINE Contiguous<T> contiguous(const std::byte* p) {
   return {const_cast<std::byte*>(p)};
 }
 
-/// All inputs consecutive, but those of the mask `R`, which are one element each.
+/// The loop for inputs that are consecutive, apart from those in the mask `R`, which are one element each.
 template <class F, class D, uint32_t R, size_t... I>
 SHUNT_ALWAYS_INLINE bool runLoop(std::byte* out, const std::byte* const* in, int64_t n, const ScalarSlot* scalars,
                                  std::index_sequence<I...> inputs) {
@@ -48,7 +50,7 @@ SHUNT_ALWAYS_INLINE bool runLoop(std::byte* out, const std::byte* const* in, int
   }
 }
 
-/// Repeated inputs without a loop of their own become blocks of equal elements.
+/// For a set of repeated inputs that has no separate loop: fills blocks with equal elements and runs the plain loop.
 template <class F, class D, size_t... I>
 SHUNT_NOINLINE bool runBlocks(std::byte* out, const std::byte* const* in, uint32_t repeated, int64_t n,
                               const ScalarSlot* scalars, std::index_sequence<I...> inputs) {
@@ -77,6 +79,7 @@ SHUNT_NOINLINE bool runBlocks(std::byte* out, const std::byte* const* in, uint32
   return valid;
 }
 
+/// Runs the loop that is compiled for the mask `repeated`, or runBlocks if there is none.
 template <class F, class D>
 SHUNT_ALWAYS_INLINE bool loopBody(std::byte* out, const std::byte* const* in, uint32_t repeated, int64_t n,
                                   const ScalarSlot* scalars) {
@@ -92,19 +95,21 @@ SHUNT_ALWAYS_INLINE bool loopBody(std::byte* out, const std::byte* const* in, ui
   return runBlocks<F, D>(out, in, repeated, n, scalars, kInputs);
 }
 
+/// loopBody as a LoopFn.
 template <class F, class D>
 bool isaLoop(std::byte* out, const std::byte* const* in, uint32_t repeated, int64_t n, const ScalarSlot* scalars) {
   return loopBody<F, D>(out, in, repeated, n, scalars);
 }
 
-/// For loops with so many vectors in flight that some are spilled: a frame aligned for them. At some of a thread's
-/// stack addresses one would else lie across two pages, and the loop take twice as long.
+/// For loops with so many vectors in flight that some are spilled: aligns the stack frame for them. Otherwise, at some
+/// stack addresses, a spilled vector would cross a page boundary and the loop would take twice as long.
 template <class F, class D>
 [[gnu::force_align_arg_pointer]] bool alignedLoop(std::byte* out, const std::byte* const* in, uint32_t repeated,
                                                   int64_t n, const ScalarSlot* scalars) {
   return loopBody<F, D>(out, in, repeated, n, scalars);
 }
 
+/// The loop for the common dtype D: aligned if it interleaves vectors.
 template <class F, class D>
 constexpr LoopFn loopOf() {
   if constexpr (kInterleaveOf<F, opmath_t<D>, kLanes<D>> > 1)
@@ -113,6 +118,7 @@ constexpr LoopFn loopOf() {
     return &isaLoop<F, D>;
 }
 
+/// Sets the entries of F's dtypes in a row of kDtypeSlots entries.
 template <class F>
 constexpr void fillRow(LoopFn* row) {
 #define SHUNT_DTYPE(type, name, number, text) \

@@ -24,15 +24,15 @@ SHUNT_ALWAYS_INLINE double atanTail(double z) {
                     -0x1.ac779f208572fp-5, 0x1.74d05be3ef6c4p-5, -0x1.1b111b10989f4p-5, 0x1.0a86bcd0a5c08p-6);
 }
 
-/// asin of the reduced magnitude: of |x| itself up to 1/2, else of sqrt((1 - |x|) / 2), which is half the angle from
-/// there to pi/2.
+/// asin of a reduced magnitude. Up to 1/2 this is |x| itself; beyond, it is sqrt((1 - |x|) / 2), whose asin is half the
+/// angle from asin(|x|) to pi/2.
 struct AsinReduced {
   double value;
   bool near_one;
 };
 SHUNT_ALWAYS_INLINE AsinReduced asinReduce(double magnitude) {
   const bool near_one = magnitude > 0.5;
-  const double halved = (1.0 - magnitude) * 0.5;  // negative beyond 1, and its root NaN
+  const double halved = (1.0 - magnitude) * 0.5;  // negative for magnitudes above 1: the root is NaN
   const double z = near_one ? halved : magnitude * magnitude;
   const double s = near_one ? sqrt(halved) : magnitude;
   return {fma(s * z, asinTail(z), s), near_one};
@@ -52,8 +52,9 @@ SHUNT_ALWAYS_INLINE double acos(double x) {
   return a.near_one ? outer : inner;
 }
 
-/// The angle of (x, y) with y >= 0 whose tangent is y / x: atan(low / high) of the two magnitudes, which `t` holds from
-/// the nearest of the directions 0 and pi/4 on. `steps` counts quarters of pi from there.
+/// The angle of the point (x, y), y >= 0, from its magnitudes `low` <= `high`; `swapped`: |y| is `high`; `negative`: x
+/// is negative. `t` is the tangent of the angle atan(low / high), measured from the nearer of the directions 0 and
+/// pi/4. `steps` counts the quarters of pi to add.
 SHUNT_ALWAYS_INLINE double atanFrom(double low, double high, bool swapped, bool negative) {
   const bool diagonal = low > 0x1.a827999fcef32p-2 * high;  // tan(pi/8)
   const double t = (diagonal ? low - high : low) / (diagonal ? low + high : high);
@@ -72,8 +73,8 @@ SHUNT_ALWAYS_INLINE double atan(double x) {
   return copysign(atanFrom(swapped ? 1.0 : magnitude, swapped ? magnitude : 1.0, swapped, false), x);
 }
 
-/// Both magnitudes, scaled so that sums don't overflow and products with them don't lose bits; where both are zero the
-/// quotient is 0, where both are infinite 1.
+/// Scales both magnitudes, so that sums don't overflow and products don't lose bits. If both are zero the quotient is
+/// 0; if both are infinite it is 1.
 SHUNT_ALWAYS_INLINE double atan2(double y, double x) {
   constexpr double kInfinity = Format<double>::kInfinity;
   const double a = abs(y), b = abs(x);
@@ -90,21 +91,23 @@ SHUNT_ALWAYS_INLINE double atan2(double y, double x) {
 
 }  // namespace detail
 
-/// NaN outside [-1, 1].
+/// In radians, in [-pi/2, pi/2]; NaN outside [-1, 1].
 template <class T>
 SHUNT_ALWAYS_INLINE T asin(T x) {
   return static_cast<T>(detail::asin(static_cast<double>(x)));
 }
+/// In radians, in [0, pi]; NaN outside [-1, 1].
 template <class T>
 SHUNT_ALWAYS_INLINE T acos(T x) {
   return static_cast<T>(detail::acos(static_cast<double>(x)));
 }
+/// In radians, in [-pi/2, pi/2]; +-pi/2 at +-inf.
 template <class T>
 SHUNT_ALWAYS_INLINE T atan(T x) {
   return static_cast<T>(detail::atan(static_cast<double>(x)));
 }
 
-/// The angle of the point (x, y), in [-pi, pi], with C99's special cases (ISO C, annex F).
+/// The angle of the point (x, y) in radians, in [-pi, pi], with C99's special cases (ISO C, annex F).
 template <class T>
 SHUNT_ALWAYS_INLINE T atan2(T y, T x) {
   return static_cast<T>(detail::atan2(static_cast<double>(y), static_cast<double>(x)));

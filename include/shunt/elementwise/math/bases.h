@@ -1,5 +1,5 @@
-// exp2, log2 and log10 for float and double: at most 1 ULP (float) and 2 ULP (double) from the exact value, and exact
-// where the result is an integer. See Note [Scalar maths] in bits.h. Pure functions; any thread.
+// exp2, log2 and log10 for float and double: at most 1 ULP (float) and 2 ULP (double) from the exact value. Exact if
+// the result is an integer. See Note [Scalar maths] in bits.h. Pure functions; any thread.
 #pragma once
 
 #include <shunt/elementwise/math/pow.h>
@@ -18,7 +18,7 @@ struct Exp2Range<double> {
   static constexpr double kLow = -1077.0, kHigh = 1025.0;
 };
 
-/// A logarithm's base: log(2) and 1 / log(e) to it, as sums of two doubles each.
+/// The base of a logarithm: the logarithms of 2 and of e to that base, each as a sum of two doubles.
 struct LogBase {
   DoubleDouble two, inverse;
 };
@@ -26,8 +26,8 @@ inline constexpr LogBase kBase2 = {{1.0, 0.0}, {0x1.71547652b82fep+0, 0x1.777d0f
 inline constexpr LogBase kBase10 = {{0x1.34413509f79ffp-2, -0x1.9dc1da994fd21p-59},
                                     {0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57}};
 
-/// The logarithm of a positive finite number to a base. Double: the fraction's to 2^-64, so that the sum is rounded
-/// once.
+/// The logarithm of a positive finite number to a base. For double, the fraction's logarithm is computed to 2^-64, so
+/// that the sum is rounded once.
 SHUNT_ALWAYS_INLINE double logToBase(double x, LogBase base) {
   const LogReduced<double> a = logReduce(x);
   const DoubleDouble fraction = multiply(logDoubleDouble(a.f), base.inverse);
@@ -44,7 +44,7 @@ SHUNT_ALWAYS_INLINE float logToBase(float x, LogBase base) {
 
 }  // namespace detail
 
-/// 2^x.
+/// 2^x; overflow gives inf.
 template <class T>
 SHUNT_ALWAYS_INLINE T exp2(T x) {
   using C = detail::ExpConstants<T>;
@@ -58,10 +58,12 @@ SHUNT_ALWAYS_INLINE T exp2(T x) {
   return detail::expScale(T(1) + (r + detail::fma(r * r, detail::expTail(r), r_low)), n);
 }
 
+/// -inf at 0, NaN below 0; exact for powers of two.
 template <class T>
 SHUNT_ALWAYS_INLINE T log2(T x) {
   return detail::logSpecial(x, detail::logToBase(x, detail::kBase2));
 }
+/// -inf at 0, NaN below 0; exact for powers of ten.
 template <class T>
 SHUNT_ALWAYS_INLINE T log10(T x) {
   return detail::logSpecial(x, detail::logToBase(x, detail::kBase10));

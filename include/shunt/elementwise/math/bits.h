@@ -1,16 +1,16 @@
-// What the scalar maths is made of: the two IEEE formats, bit access, Horner's rule.
+// The building blocks of the scalar maths: the two IEEE formats, bit access, Horner's rule. Pure functions; any thread.
 //
 // Note [Scalar maths]
-// Every function under shunt::math is a pure function of its arguments, always inlined, without a branch on its hot
-// path, so that clang turns a simple loop that calls it into vector code. The only operations are + - * /, explicit
-// fma, sqrt, abs, copysign, comparisons, selects and unsigned integer arithmetic, each of them exactly defined: a
-// vector lane of any width, the scalar tail, and code compiled later by the JIT give the same bits. So no libm names,
-// no contraction
-// (-ffp-contract=off), no fast-math. Without FMA in the target, fma is a call of the C library: right, and slow.
-// Rounding to an integer is the addition of kRoundShift (SSE2 has no rounding instruction); it needs |x| < 2^(digits -
-// 2). A select written `x < c ? c : x` keeps a NaN x, and is one minimum or maximum instruction. Polynomials are
-// minimax fits under the weight of the error that matters (relative to the function's final value), their coefficients
-// rounded one by one with the later ones refitted; a fit's own error is given in a comment beside it.
+// Every function under shunt::math is a pure function of its arguments and always inlined. Those outside gamma.h have
+// no branch on the hot path, so clang turns a simple loop that calls one into vector code. The only operations are
+// + - * /, explicit fma, sqrt, abs, copysign, comparisons, selects and unsigned integer arithmetic. Each is exactly
+// defined: a vector lane of any width, the scalar tail, and code that the JIT compiles later give the same bits.
+// - Not allowed: libm names, contraction (-ffp-contract=off), fast-math.
+// - Without FMA in the target, fma calls the C library, which is correct but slow.
+// - Rounding to an integer adds kRoundShift, as SSE2 has no rounding instruction. It needs |x| < 2^(digits - 2).
+// - A select written `x < c ? c : x` keeps a NaN x, and is one minimum or maximum instruction.
+// - Polynomials are minimax fits. The weight is the error that matters, relative to the function's final value. Their
+//   coefficients were rounded one by one and the later ones refitted. A comment beside each fit gives its error.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -19,7 +19,7 @@
 #include <cstdint>
 
 namespace shunt::math {
-inline constexpr double kPi = 0x1.921fb54442d18p+1;
+inline constexpr double kPi = 0x1.921fb54442d18p+1;               // half a turn in radians
 inline constexpr double kDegree = 0x1.1df46a2529d39p-6;           // pi / 180
 inline constexpr double kDegreesOfRadian = 0x1.ca5dc1a63c1f8p+5;  // 180 / pi
 }  // namespace shunt::math
@@ -103,14 +103,14 @@ SHUNT_ALWAYS_INLINE T polynomial(T x, T c0, Rest... rest) {
   return fma(x, polynomial(x, rest...), c0);
 }
 
-/// An integer n held as a floating-point number, and the sum n + kRoundShift, whose low mantissa bits are n modulo 2^k.
+/// An integer n as a floating-point number, and the sum n + kRoundShift. The sum's low mantissa bits are n modulo 2^k.
 template <class T>
 struct Rounded {
   T value;
   T shifted;
 };
 
-/// The integer n nearest to x * factor. With an even `offset`, whose sum with n is as small, `shifted` holds that sum.
+/// The integer n nearest to x * factor. `shifted` holds n + offset: `offset` must be even, and the sum as small as n.
 template <class T>
 SHUNT_ALWAYS_INLINE Rounded<T> roundProduct(T x, T factor, T offset = T(0)) {
   const T shift = Format<T>::kRoundShift + offset;
@@ -118,7 +118,7 @@ SHUNT_ALWAYS_INLINE Rounded<T> roundProduct(T x, T factor, T offset = T(0)) {
   return {shifted - shift, shifted};
 }
 
-/// 2^(n + offset); the exponent must be that of a normal number.
+/// 2^(n + offset), which must be a normal number.
 template <class T>
 SHUNT_ALWAYS_INLINE T powerOfTwo(Rounded<T> n, BitsOf<T> offset = 0) {
   return fromBits(

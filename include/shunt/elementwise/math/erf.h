@@ -19,7 +19,7 @@ SHUNT_ALWAYS_INLINE double erfInner(double s) {
 }
 
 /// -log2(erfc(1 + u)) for u in [0, 3] (float) and [0, 5] (double), within 2^-27 and 2^-56 of erf. Expanded at 1, where
-/// the terms add up without cancellation: there erfc still matters most.
+/// erfc matters most: there the terms add up without cancellation.
 SHUNT_ALWAYS_INLINE float erfcExponent(float u) {
   return polynomial(u, 0x1.558eaep+1f, 0x1.e7531cp+1f, 0x1.376382p+0f, 0x1.eaaeaap-5f, -0x1.d699dp-7f, 0x1.6ac854p-9f,
                     -0x1.706a52p-12f, 0x1.3c3506p-16f);
@@ -42,7 +42,7 @@ SHUNT_ALWAYS_INLINE double exp2Tail(double r) {
                     0x1.b672068b46902p-24, 0x1.e3b6bd15ecd04p-28);
 }
 
-/// |x| from which on erf rounds to 1.
+/// From this |x| on, erf rounds to +-1.
 template <class T>
 inline constexpr T kErfSaturated = T(4);
 template <>
@@ -50,6 +50,7 @@ inline constexpr double kErfSaturated<double> = 6.0;
 
 }  // namespace detail
 
+/// +-1 at +-inf; keeps the sign of zero.
 template <class T>
 SHUNT_ALWAYS_INLINE T erf(T x) {
   using detail::fma;

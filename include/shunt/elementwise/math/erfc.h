@@ -19,7 +19,7 @@ SHUNT_ALWAYS_INLINE double erfcScaled(double t) {
                     -0x1.e132b42fe4466p-27, -0x1.e761ac32d8b3dp-35, 0x1.015ea224cc28cp-30);
 }
 
-/// erfc is below half of the smallest denormal, and the exponential's argument above its least.
+/// From here on erfc is below half of the smallest denormal; the exponential's argument is still in its range.
 inline constexpr double kErfcHigh = 27.3;
 
 SHUNT_ALWAYS_INLINE double erfc(double x) {
@@ -35,6 +35,7 @@ SHUNT_ALWAYS_INLINE double erfc(double x) {
 
 }  // namespace detail
 
+/// 2 at -inf, 0 at inf.
 template <class T>
 SHUNT_ALWAYS_INLINE T erfc(T x) {
   return static_cast<T>(detail::erfc(static_cast<double>(x)));

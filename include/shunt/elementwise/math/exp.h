@@ -1,8 +1,9 @@
 // exp and expm1 for float and double.
 //
-// exp: at most 1 ULP (float) and 2 ULP (double) from the exact value over the whole range, denormal results included;
-// exp(-inf) = 0, overflow gives inf. expm1: at most 2 ULP. See Note [Scalar maths] in bits.h. Pure functions; any
-// thread.
+// - exp: at most 1 ULP (float) and 2 ULP (double) from the exact value over the whole range, denormal results included.
+//   exp(-inf) = 0; overflow gives inf.
+// - expm1: at most 2 ULP.
+// See Note [Scalar maths] in bits.h. Pure functions; any thread.
 #pragma once
 
 #include <shunt/elementwise/math/bits.h>
@@ -16,7 +17,7 @@ struct ExpConstants;
 template <>
 struct ExpConstants<float> {
   static constexpr float kLog2e = 0x1.715476p+0f;
-  // The upper part of ln 2 is rounded down; x - n * kLn2Hi is then exact in one fma.
+  // The upper part of ln 2 is rounded down, so that x - n * kLn2Hi is exact in one fma.
   static constexpr float kLn2Hi = 0x1.62e42ep-1f, kLn2Lo = 0x1.efa39ep-25f;
   static constexpr float kLow = -104.0f;         // exp is below half of the smallest denormal
   static constexpr float kHigh = 89.0f;          // exp overflows
@@ -65,24 +66,24 @@ SHUNT_ALWAYS_INLINE ExpReduced<T> expReduce(T x, T offset = T(0)) {
   return {n, fma(n.value, -C::kLn2Lo, fma(n.value, -C::kLn2Hi, x))};
 }
 
-/// What expScale wants added to n: twice the exponents' bias.
+/// The offset in n that expScale expects: twice the exponents' bias.
 template <class T>
 inline constexpr T kScaleOffset = T(2 * Format<T>::kBias);
 
-/// mantissa * 2^n with one rounding, denormal results too, for a mantissa near 1 and n down to twice the least
-/// exponent. `n` was made with kScaleOffset.
+/// mantissa * 2^n with one rounding, also for denormal results. The mantissa is near 1, n is at least twice the least
+/// exponent, and `n` was made with kScaleOffset.
 template <class T>
 SHUNT_ALWAYS_INLINE T expScale(T mantissa, Rounded<T> n) {
-  // 2^n as the product of two powers, as n may be above and below the exponents' range: 2^floor(n/2), whose product
-  // with the mantissa is exact, and the rest. Their biased exponents are the halves of n + 2 * kBias. (One shift and
-  // three operations of any unit; a comparison and two selects between factors for large and small n took 1.2 times as
-  // long for all of exp with AVX2.)
+  // 2^n is the product of two powers, as n may be above and below the exponents' range: 2^floor(n/2), whose product
+  // with the mantissa is exact, and the rest. Their biased exponents are the halves of n + 2 * kBias. This takes one
+  // shift and three operations of any unit. With a comparison and two selects between factors for large and small n,
+  // all of exp took 1.2 times as long with AVX2.
   const BitsOf<T> halved = toBits(n.shifted) << (Format<T>::kMantissaBits - 1);
   const BitsOf<T> first = halved & toBits(Format<T>::kInfinity);
   return mantissa * fromBits(first) * fromBits(halved + halved - first);
 }
 
-/// exp of a number not above kHigh.
+/// exp(x) for x <= kHigh.
 template <class T>
 SHUNT_ALWAYS_INLINE T expBounded(T x) {
   using C = ExpConstants<T>;
@@ -93,12 +94,14 @@ SHUNT_ALWAYS_INLINE T expBounded(T x) {
 
 }  // namespace detail
 
+/// e^x.
 template <class T>
 SHUNT_ALWAYS_INLINE T exp(T x) {
   constexpr T kHigh = detail::ExpConstants<T>::kHigh;
   return detail::expBounded(x > kHigh ? kHigh : x);
 }
 
+/// e^x - 1, without cancellation near 0; -1 at -inf.
 template <class T>
 SHUNT_ALWAYS_INLINE T expm1(T x) {
   using C = detail::ExpConstants<T>;

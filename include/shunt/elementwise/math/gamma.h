@@ -1,9 +1,10 @@
-// The logarithm of the gamma function and its derivatives (digamma, trigamma), and Hurwitz's zeta function, of which
-// the higher ones are made. They branch and loop: one number at a time. Float is evaluated in double.
+// lgamma (the logarithm of the gamma function), its derivatives digamma and trigamma, and Hurwitz's zeta function, from
+// which the higher derivatives are made. They branch and loop, one number at a time. Float is evaluated in double.
 //
-// lgamma: at most 1 ULP (float) and 6 ULP (double) from the exact value for positive arguments; for negative ones the
-// error is absolute, as it is near the root of digamma: about 2^-49 of the larger of 1 and the terms. See Note [Scalar
-// maths] in bits.h. Pure functions; any thread.
+// - lgamma of positive arguments: at most 1 ULP (float) and 6 ULP (double) from the exact value.
+// - lgamma of negative arguments: the error is absolute, about 2^-49 of the larger of 1 and the terms. So is the error
+//   of digamma near its root.
+// See Note [Scalar maths] in bits.h. Pure functions; any thread.
 #pragma once
 
 #include <shunt/elementwise/math/pow.h>
@@ -29,13 +30,13 @@ SHUNT_ALWAYS_INLINE double stirlingTail(double x) {
                               0x1.a41a41a41a41ap-8);
 }
 
-/// x, below 2^51, less the nearest whole number: exact.
+/// x minus the nearest whole number, exactly. x is below 2^51.
 SHUNT_ALWAYS_INLINE double distanceToWhole(double x) {
   constexpr double kShift = Format<double>::kRoundShift;
   return x - ((x + kShift) - kShift);
 }
 
-/// x > 0, finite. Below 10 the recurrence leads to an argument within 1/2 of 2.
+/// x is positive and finite. Below 10 the recurrence leads to an argument within 1/2 of 2.
 SHUNT_ALWAYS_INLINE double lgammaPositive(double x) {
   if (x >= 0x1p58) return x * (shunt::math::log(x) - 1);
   if (x >= 10) return (x - 0.5) * shunt::math::log(x) - x + (0x1.d67f1c864beb5p-1 + stirlingTail(x));
@@ -58,7 +59,7 @@ SHUNT_ALWAYS_INLINE double lgamma(double x) {
   return shunt::math::log(kPi / (magnitude * sine)) - lgammaPositive(magnitude);
 }
 
-/// The distance of a negative number to the nearest whole one, times pi: the argument of the reflections.
+/// pi times the distance from a negative number to the nearest whole one: the argument of the reflections.
 SHUNT_ALWAYS_INLINE double reflectedAngle(double x) { return kPi * distanceToWhole(x); }
 
 SHUNT_ALWAYS_INLINE double digamma(double x) {
@@ -80,7 +81,7 @@ SHUNT_ALWAYS_INLINE double digamma(double x) {
 SHUNT_ALWAYS_INLINE double trigamma(double x) {
   double result = 0, sign = 1;
   if (x < 0.5) {
-    // 1 / sin^2 takes the place of 1 / x^2, infinite at whole numbers.
+    // 1 / sin^2, which is infinite at whole numbers, takes the place of 1 / x^2.
     if (isInteger(-x)) return Format<double>::kInfinity;
     const double sine = sinFast(reflectedAngle(x));
     result = -(kPi * kPi) / (sine * sine);
@@ -95,7 +96,7 @@ SHUNT_ALWAYS_INLINE double trigamma(double x) {
   return sign * (result + (inverse + 0.5 * z + inverse * z * tail));
 }
 
-/// The sum over k >= 0 of (k + q)^-s, s > 1 and q > 0, by Euler and Maclaurin: ten terms, and an integral with
+/// The sum over k >= 0 of (k + q)^-s, s > 1 and q > 0, by Euler and Maclaurin: ten terms or more, then an integral with
 /// corrections for the rest.
 SHUNT_ALWAYS_INLINE double zetaPositive(double s, double q) {
   double sum = 0;
@@ -126,7 +127,7 @@ SHUNT_ALWAYS_INLINE double zetaPositive(double s, double q) {
   return sum;
 }
 
-/// Where q is negative, s must be a whole number: the terms below 0 are a sum of their own.
+/// NaN for negative q unless s is a whole number. The terms below 0 are summed separately.
 SHUNT_ALWAYS_INLINE double zeta(double s, double q) {
   if (s == 1) return Format<double>::kInfinity;
   if (!(s > 1)) return Format<double>::kNaN;
@@ -134,7 +135,7 @@ SHUNT_ALWAYS_INLINE double zeta(double s, double q) {
   if (isInteger(-q)) return Format<double>::kInfinity;
   if (!isInteger(s)) return Format<double>::kNaN;
   const double distance = distanceToWhole(q);
-  // How far q lies above the whole number below it, and below the one above it: each exact where it is small.
+  // The distances from q to the whole numbers below and above it. Each is exact where it is small.
   const double fraction = distance < 0 ? distance + 1 : distance, rest = distance < 0 ? -distance : 1 - distance;
   const double below = zetaPositive(s, rest) - zetaPositive(s, 1 - q);
   const bool odd = !isInteger(s * 0.5);
@@ -143,22 +144,23 @@ SHUNT_ALWAYS_INLINE double zeta(double s, double q) {
 
 }  // namespace detail
 
-/// log(|gamma(x)|), infinite at 0, the negative whole numbers, and both infinities.
+/// log(|gamma(x)|); inf at 0, at the negative whole numbers, and at both infinities.
 template <class T>
 SHUNT_ALWAYS_INLINE T lgamma(T x) {
   return static_cast<T>(detail::lgamma(static_cast<double>(x)));
 }
-/// The derivative of lgamma; an infinity of the other sign at +0 and -0, NaN at the negative whole numbers.
+/// The derivative of lgamma; -inf at +0, inf at -0, NaN at the negative whole numbers.
 template <class T>
 SHUNT_ALWAYS_INLINE T digamma(T x) {
   return static_cast<T>(detail::digamma(static_cast<double>(x)));
 }
-/// The derivative of digamma, infinite at 0 and the negative whole numbers.
+/// The derivative of digamma; inf at 0 and at the negative whole numbers.
 template <class T>
 SHUNT_ALWAYS_INLINE T trigamma(T x) {
   return static_cast<T>(detail::trigamma(static_cast<double>(x)));
 }
-/// Hurwitz's zeta function, s > 1.
+/// Hurwitz's zeta function for s > 1. inf at s = 1 and at whole q <= 0; NaN for s < 1, and for other q < 0 unless s is
+/// a whole number.
 template <class T>
 SHUNT_ALWAYS_INLINE T zeta(T s, T q) {
   return static_cast<T>(detail::zeta(static_cast<double>(s), static_cast<double>(q)));

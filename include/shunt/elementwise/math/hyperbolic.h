@@ -7,12 +7,12 @@
 namespace shunt::math {
 namespace detail {
 
-/// Beyond, sinh and cosh overflow. e^710.6 / 4 is finite and e^710.6 / 2 is not.
+/// sinh and cosh overflow beyond this. e^710.6 / 4 is finite; e^710.6 / 2 isn't.
 inline constexpr double kHyperbolicHigh = 710.6;
 /// From here on x^2 + 1 is x^2.
 inline constexpr double kInverseIsLog = 0x1p28;
 
-/// (e^x - 1) / 2 for x in [0, kHyperbolicHigh], infinite only where that is.
+/// (e^x - 1) / 2 for x in [0, kHyperbolicHigh]; inf only if the value itself overflows.
 SHUNT_ALWAYS_INLINE double halfExpm1(double x) {
   const ExpReduced<double> a = expReduce(x);
   const double q = fma(a.r * a.r, expm1Tail(a.r), a.r);
@@ -36,7 +36,7 @@ SHUNT_ALWAYS_INLINE double cosh(double x) {
   return half + 0.25 / half;
 }
 
-/// log(1 + u), or log(2 (1 + u)) where `is_log`.
+/// log(1 + u), or log(2 (1 + u)) if `is_log`.
 SHUNT_ALWAYS_INLINE double log1pOrLogOfTwice(double u, bool is_log) {
   const double result = shunt::math::log1p(u);
   return is_log ? result + ExpConstants<double>::kLn2Hi : result;
@@ -64,14 +64,17 @@ SHUNT_ALWAYS_INLINE double atanh(double x) {
 
 }  // namespace detail
 
+/// Overflow gives an infinity with the sign of x.
 template <class T>
 SHUNT_ALWAYS_INLINE T sinh(T x) {
   return static_cast<T>(detail::sinh(static_cast<double>(x)));
 }
+/// Overflow gives inf, for x of both signs.
 template <class T>
 SHUNT_ALWAYS_INLINE T cosh(T x) {
   return static_cast<T>(detail::cosh(static_cast<double>(x)));
 }
+/// +-inf at +-inf; keeps the sign of zero.
 template <class T>
 SHUNT_ALWAYS_INLINE T asinh(T x) {
   return static_cast<T>(detail::asinh(static_cast<double>(x)));
@@ -81,7 +84,7 @@ template <class T>
 SHUNT_ALWAYS_INLINE T acosh(T x) {
   return static_cast<T>(detail::acosh(static_cast<double>(x)));
 }
-/// NaN outside [-1, 1].
+/// NaN outside [-1, 1], +-inf at +-1.
 template <class T>
 SHUNT_ALWAYS_INLINE T atanh(T x) {
   return static_cast<T>(detail::atanh(static_cast<double>(x)));

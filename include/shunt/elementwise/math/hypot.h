@@ -1,5 +1,5 @@
-// hypot for float and double: at most 1 ULP from the exact value, without intermediate overflow; infinite where an
-// argument is, even beside a NaN. See Note [Scalar maths] in bits.h. Pure functions; any thread.
+// hypot for float and double: at most 1 ULP from the exact value, without intermediate overflow. See Note [Scalar
+// maths] in bits.h. Pure functions; any thread.
 #pragma once
 
 #include <shunt/elementwise/math/bits.h>
@@ -7,13 +7,13 @@
 namespace shunt::math {
 namespace detail {
 
-/// In double neither the squares of floats overflow nor do they vanish.
+/// In double, the squares of floats neither overflow nor vanish.
 SHUNT_ALWAYS_INLINE float hypotFinite(float x, float y) {
   const double a = x, b = y;
   return static_cast<float>(sqrt(fma(a, a, b * b)));
 }
 
-/// The root of the sum of squares, corrected by what rounding took from both.
+/// The root of the sum of squares, corrected by the rounding errors of all three steps.
 SHUNT_ALWAYS_INLINE double hypotFinite(double x, double y) {
   const double high = x > y ? x : y, low = x > y ? y : x;
   const double scale = high > 0x1p500 ? 0x1p-600 : (high < 0x1p-450 ? 0x1p600 : 1.0);
@@ -29,6 +29,7 @@ SHUNT_ALWAYS_INLINE double hypotFinite(double x, double y) {
 
 }  // namespace detail
 
+/// sqrt(x^2 + y^2). inf if an argument is infinite, even if the other is NaN.
 template <class T>
 SHUNT_ALWAYS_INLINE T hypot(T x, T y) {
   constexpr T kInfinity = detail::Format<T>::kInfinity;

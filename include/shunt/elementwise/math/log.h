@@ -1,8 +1,9 @@
 // Natural logarithms for float and double.
 //
-// log: at most 1 ULP (float) and 2 ULP (double) from the exact value over the whole range, denormal arguments included;
-// log(0) = -inf, log of a negative number is NaN. log1p: at most 2 ULP. See Note [Scalar maths] in bits.h. Pure
-// functions; any thread.
+// - log: at most 1 ULP (float) and 2 ULP (double) from the exact value over the whole range, with denormal arguments.
+//   log(0) = -inf; log of a negative number is NaN.
+// - log1p: at most 2 ULP.
+// See Note [Scalar maths] in bits.h. Pure functions; any thread.
 #pragma once
 
 #include <shunt/elementwise/math/exp.h>
@@ -17,7 +18,7 @@ struct LogReduced {
   T exponent;
 };
 
-/// x positive and finite; anything else gives finite nonsense.
+/// x must be positive and finite; other values give a finite, meaningless result.
 template <class T>
 SHUNT_ALWAYS_INLINE LogReduced<T> logReduce(T x) {
   using F = Format<T>;
@@ -28,7 +29,7 @@ SHUNT_ALWAYS_INLINE LogReduced<T> logReduce(T x) {
   const Bits kMantissaMask = (Bits{1} << F::kMantissaBits) - 1;
 
   const bool denormal = x < F::kMinNormal;
-  // Biased, so that a logical shift will do: AVX2 has no arithmetic one for 64 bits.
+  // Biased, so that a logical shift is enough: AVX2 has no arithmetic shift of 64 bits.
   const Bits offset = toBits(denormal ? x * kLift : x) - kTwoThirds + (F::kBias << F::kMantissaBits);
   const T mantissa = fromBits(static_cast<Bits>((offset & kMantissaMask) + kTwoThirds));
   // An integer below 2^kMantissaBits under the exponent of kIntegerUlp is that integer above kIntegerUlp.
@@ -61,7 +62,7 @@ SHUNT_ALWAYS_INLINE T logCombine(LogReduced<T> a, T relative) {
   return fma(a.exponent, C::kLn2Hi, a.f + low);
 }
 
-/// `result` where x is positive and finite, else log's special values.
+/// `result` if x is positive and finite, else the special value of log.
 template <class T>
 SHUNT_ALWAYS_INLINE T logSpecial(T x, T result) {
   using F = Format<T>;
@@ -73,15 +74,17 @@ SHUNT_ALWAYS_INLINE T logSpecial(T x, T result) {
 
 }  // namespace detail
 
+/// -inf at 0, NaN below 0.
 template <class T>
 SHUNT_ALWAYS_INLINE T log(T x) {
   return detail::logSpecial(x, detail::logCombine(detail::logReduce(x), T(-0.0)));
 }
 
+/// log(1 + x), accurate for small x; -inf at -1, NaN below.
 template <class T>
 SHUNT_ALWAYS_INLINE T log1p(T x) {
   const T u = T(1) + x;
-  // What the sum lost, to first order: log(u + e) = log(u) + e / u.
+  // The rounding error of the sum counts to first order: log(u + e) = log(u) + e / u.
   const T lost = detail::abs(x) < T(1) ? x - (u - T(1)) : T(1) - (u - x);
   const T result = detail::logCombine(detail::logReduce(u), lost / u);
   return detail::abs(x) < detail::ExpConstants<T>::kTiny ? x : detail::logSpecial(u, result);

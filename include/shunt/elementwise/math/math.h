@@ -1,5 +1,5 @@
-// All of shunt::math: scalar functions of float and double; all but gamma.h vectorise. See Note [Scalar maths] in
-// bits.h.
+// Includes all of shunt::math: scalar functions of float and double. All but those of gamma.h vectorise. See Note
+// [Scalar maths] in bits.h.
 #pragma once
 
 #include <shunt/elementwise/math/arc.h>

@@ -1,4 +1,5 @@
-// The normal distribution's cumulative function for float and double. Pure functions; any thread.
+// normalCdf: the cumulative distribution function of the normal distribution, for float and double. Pure functions; any
+// thread.
 #pragma once
 
 #include <shunt/elementwise/math/erf.h>
@@ -27,9 +28,8 @@ SHUNT_ALWAYS_INLINE double normalCdf(double x) { return 0.5 * (1 + erf(x * 0x1.6
 
 }  // namespace detail
 
-/// Phi(x), the probability of at most x: within 2^-23.8 (float) or 2^-52 (double) of the exact value, so with few
-/// correct digits where it is small; 0 and 1 far out. Float takes two thirds of the operations of (1 + erf(x /
-/// sqrt(2))) / 2.
+/// Phi(x), the probability of at most x. Within 2^-23.8 (float) or 2^-52 (double) of the exact value, so a small result
+/// has few correct digits; 0 and 1 far out. Float takes two thirds of the operations of (1 + erf(x / sqrt(2))) / 2.
 template <class T>
 SHUNT_ALWAYS_INLINE T normalCdf(T x) {
   return detail::normalCdf(x);

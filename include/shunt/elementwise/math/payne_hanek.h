@@ -1,14 +1,14 @@
 // Reduction modulo pi/2 of arguments of any size (M. Payne, R. Hanek: Radian reduction for trigonometric functions,
 // 1983).
 //
-// Integer code for one number at a time, of no use to the vectoriser: the slow half of trig.h. Pure; any thread.
+// The slow half of trig.h: integer code for one number at a time, which doesn't vectorise. Pure functions; any thread.
 #pragma once
 
 #include <shunt/elementwise/math/bits.h>
 
 namespace shunt::math::detail {
 
-/// x = (4 k + quadrant) pi/2 + r, |r| <= pi/4; only the two low bits of quadrant count.
+/// x = (4 k + quadrant) pi/2 + r, |r| <= pi/4. Only the two low bits of `quadrant` count.
 struct TrigReduced {
   double r;
   uint64_t quadrant;
@@ -32,10 +32,9 @@ SHUNT_ALWAYS_INLINE double timesHalfPi(unsigned __int128 fraction, bool negative
   return (negative ? -scale : scale) * (product + rest);
 }
 
-/// For finite |x| >= 2^-10. The error is a rounding error of r, however close x is to a multiple of pi/2.
+/// For finite |x| >= 2^-10. The error is one rounding error of r, however close x is to a multiple of pi/2.
 SHUNT_ALWAYS_INLINE TrigReduced reducePayneHanek(double x) {
-  // 2 / pi in binary, after 64 zero bits that stand for its integer part. Local: an inline variable would be a weak
-  // symbol.
+  // 2 / pi in binary, after 64 zero bits for its integer part. Local, since an inline variable would be a weak symbol.
   constexpr uint64_t kTwoOverPi[] = {0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
                                      0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e,
                                      0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b,
@@ -45,8 +44,8 @@ SHUNT_ALWAYS_INLINE TrigReduced reducePayneHanek(double x) {
   const uint64_t mantissa = (bits & ((uint64_t{1} << 52) - 1)) | (uint64_t{1} << 52);
   const int exponent = static_cast<int>((bits >> 52) & 0x7ff) - 1075;  // |x| = mantissa * 2^exponent
 
-  // The 192 bits of 2/pi from weight 2^(1-exponent) down: those above make multiples of 4 quadrants, those below are
-  // smaller than 2^-136 of one.
+  // The 192 bits of 2/pi from weight 2^(1-exponent) down. Those above contribute multiples of 4 quadrants, those below
+  // less than 2^-136 of one.
   const int offset = exponent + 62;
   const int word = offset >> 6, shift = offset & 63;
   uint64_t w[3];

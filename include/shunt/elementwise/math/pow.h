@@ -1,12 +1,13 @@
-// pow for float and double: at most 1 ULP from the exact value, with C99's special cases
-// (ISO C, annex F): pow(x, 0) = pow(1, y) = 1 even for NaN, pow(-1, +-inf) = 1, a negative base with a non-integer
-// exponent gives NaN, signs of zeros and infinities by odd exponents. See Note [Scalar maths] in bits.h. Pure
-// functions; any thread.
+// pow for float and double: at most 1 ULP from the exact value, with C99's special cases (ISO C, annex F):
+// - pow(x, 0) = pow(1, y) = 1, even for NaN, and pow(-1, +-inf) = 1.
+// - A negative base with a non-integer exponent gives NaN.
+// - Odd exponents keep the signs of zeros and infinities.
+// See Note [Scalar maths] in bits.h. Pure functions; any thread.
 //
 // Note [Errors of pow]
 // An absolute error of y log(x), which reaches 745, is a relative error of the result. So the logarithm of a double is
-// needed to about 2^-65: it is an unevaluated sum of two doubles (high, low), low far below high. Float gets by with
-// one double.
+// needed to about 2^-65. It is an unevaluated sum of two doubles (high, low), low far below high. For float, one double
+// is enough.
 #pragma once
 
 #include <shunt/elementwise/math/erf.h>
@@ -52,8 +53,8 @@ SHUNT_ALWAYS_INLINE DoubleDouble logDoubleDouble(double f) {
   return {2.0 * sum.high, 2.0 * (sum.low + (w.low + s.low))};
 }
 
-/// exp(high + low), |low| far below 1, with an error of little more than the last rounding: so representable results
-/// are exact.
+/// exp(high + low), |low| far below 1. The error is little more than the last rounding, so representable results are
+/// exact.
 SHUNT_ALWAYS_INLINE double expDoubleDouble(double high, double low) {
   using C = ExpConstants<double>;
   const Rounded<double> n = roundProduct(high, C::kLog2e, kScaleOffset<double>);
@@ -76,7 +77,7 @@ SHUNT_ALWAYS_INLINE double powPositive(double x, double y) {
   log.low += fma(a.exponent, C::kLn2Hi, -whole) + fma(a.exponent, C::kLn2Lo, fraction.low);
   log = fastTwoSum(log.high, log.low);
 
-  // Beyond 2^66 every x but 1 over- or underflows, and the product must not.
+  // Beyond |y| = 2^66 every x but 1 over- or underflows. y is clamped, so that the product is finite.
   constexpr double kHuge = 0x1p66;
   const double small = y < -kHuge ? -kHuge : y;
   const DoubleDouble product = multiply({small > kHuge ? kHuge : small, 0.0}, log);
@@ -85,7 +86,7 @@ SHUNT_ALWAYS_INLINE double powPositive(double x, double y) {
   return expDoubleDouble(high < C::kLow ? C::kLow : high, within ? product.low : 0.0);
 }
 
-/// By 2^(y log2 x) in double, the logarithm to 2^-38 and the power to 2^-40.
+/// 2^(y log2 x) in double: the logarithm is accurate to 2^-38, the power to 2^-40.
 SHUNT_ALWAYS_INLINE float powPositive(float x, float y) {
   const LogReduced<double> a = logReduce(static_cast<double>(x));
   const double f = a.f;
@@ -104,7 +105,7 @@ SHUNT_ALWAYS_INLINE float powPositive(float x, float y) {
   return static_cast<float>(fma(r, q, 1.0) * powerOfTwo(n));
 }
 
-/// Whether a magnitude is an integer; infinity is.
+/// Whether a magnitude is an integer; infinity counts as one.
 template <class T>
 SHUNT_ALWAYS_INLINE bool isInteger(T magnitude) {
   constexpr T kUlp = Format<T>::kIntegerUlp;
@@ -113,12 +114,13 @@ SHUNT_ALWAYS_INLINE bool isInteger(T magnitude) {
 
 }  // namespace detail
 
+/// x^y. The head of this header lists the special cases.
 template <class T>
 SHUNT_ALWAYS_INLINE T pow(T x, T y) {
   using F = detail::Format<T>;
   const T base = detail::abs(x), exponent = detail::abs(y);
   T result = detail::powPositive(base, y);
-  // Arithmetic on bits gives nonsense for the bases 0 and inf.
+  // The arithmetic on bits is meaningless for the bases 0 and inf.
   const T extreme = (base == T(0)) == (y < T(0)) ? F::kInfinity : T(0);
   const bool at_end = (base == T(0)) | (base == F::kInfinity);
   result = at_end ? extreme : result;

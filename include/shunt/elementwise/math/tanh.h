@@ -12,8 +12,8 @@ struct TanhConstants;
 
 template <>
 struct TanhConstants<float> {
-  static constexpr float kInner = 1.0f;       // the polynomial serves below
-  static constexpr float kSaturated = 10.0f;  // tanh rounds to 1
+  static constexpr float kInner = 1.0f;       // below this, the polynomial is used
+  static constexpr float kSaturated = 10.0f;  // from here on, tanh rounds to 1
 };
 
 template <>
@@ -36,6 +36,7 @@ SHUNT_ALWAYS_INLINE double tanhInner(double s) {
 
 }  // namespace detail
 
+/// +-1 at +-inf; keeps the sign of zero.
 template <class T>
 SHUNT_ALWAYS_INLINE T tanh(T x) {
   using detail::fma;
@@ -43,7 +44,7 @@ SHUNT_ALWAYS_INLINE T tanh(T x) {
   const T magnitude = detail::abs(x);
   const T inner = fma(magnitude, detail::tanhInner(magnitude * magnitude), magnitude);
 
-  // 1 - 2 / (E + 1), E = e^(2 |x|): from kInner on the second term, with its errors, is small enough.
+  // 1 - 2 / (E + 1), E = e^(2 |x|). From kInner on, the second term and its error are small enough.
   const T clamped = magnitude > C::kSaturated ? C::kSaturated : magnitude;
   const detail::ExpReduced<T> a = detail::expReduce(clamped * T(2));
   const T mantissa = fma(a.r, fma(a.r, detail::expTail(a.r), T(1)), T(1));

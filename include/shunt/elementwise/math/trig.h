@@ -1,14 +1,16 @@
 // sin, cos and tan for float and double: at most 1 ULP (float) and 2 ULP (double; tan 3) from the exact value over the
 // whole range.
 //
-// Two halves, so that loops of ordinary arguments stay branch-free:
-//   trigInFastRange(x)     |x| is at most 2^28 (float) or 2^20 (double); true for NaN
-//   sinFast, cosFast, ...  right where trigInFastRange holds; branch-free, vectorises
-//   sin, cos, tan          right everywhere; sin(x) has the bits of sinFast(x) in the fast range
-// A loop over an array runs a block (64 elements, say) through sinFast while it ANDs trigInFastRange over the block,
-// and if that is false overwrites the block element by element with sin. Every element gets the bits of sin(x) either
-// way, so blocks may start anywhere. In place, the block's inputs must be kept until it is known to be good. See Note
-// [Scalar maths] in bits.h. Pure functions; any thread.
+// There are two halves, so that loops over ordinary arguments have no branches:
+// - trigInFastRange(x): |x| is at most 2^28 (float) or 2^20 (double); true for NaN.
+// - sinFast, cosFast, tanFast: right where trigInFastRange is true; branch-free, vectorise.
+// - sin, cos, tan: right everywhere. In the fast range, sin(x) has the bits of sinFast(x).
+//
+// A loop over an array runs a block (64 elements, say) through sinFast and ANDs trigInFastRange over the block. If that
+// is false, it overwrites the block element by element with sin. Every element gets the bits of sin(x) either way, so
+// blocks may start anywhere. In place, the loop must keep a block's inputs until the block is known to be good.
+//
+// See Note [Scalar maths] in bits.h. Pure functions; any thread.
 #pragma once
 
 #include <shunt/elementwise/math/payne_hanek.h>
@@ -21,8 +23,8 @@ inline constexpr T kTrigFastLimit = T(0x1p28);
 template <>
 inline constexpr double kTrigFastLimit<double> = 0x1p20;
 
-/// Float arguments are reduced and evaluated in double: one rounding to float then leaves little more than 0.5 ULP, and
-/// the fast range holds all but absurd arguments. The fits are within 2^-27 of sin and 2^-33 of cos.
+/// Float arguments are reduced and evaluated in double. The one rounding to float then leaves little more than 0.5 ULP,
+/// and the fast range holds all realistic arguments. The fits are within 2^-27 of sin and 2^-33 of cos.
 SHUNT_ALWAYS_INLINE double sinTail(double z, float) {
   return polynomial(z, -0x1.555545226c5bap-3, 0x1.1107393bea532p-7, -0x1.994346172233bp-13);
 }
@@ -39,7 +41,8 @@ SHUNT_ALWAYS_INLINE double cosTail(double z, double) {
                     0x1.1ee9dbe9471c3p-29, -0x1.8fa68f2e296e3p-37);
 }
 
-/// x - n pi/2 is exact in the first step; the second rounds; the third matters where x is nearly a multiple of pi/2.
+/// x - n pi/2 in three steps. The first is exact, the second rounds, the third matters if x is nearly a multiple of
+/// pi/2.
 template <class T>
 SHUNT_ALWAYS_INLINE TrigReduced trigReduceFast(T x) {
   const Rounded<double> n = roundProduct(static_cast<double>(x), 0x1.45f306dc9c883p-1);
@@ -53,14 +56,14 @@ SHUNT_ALWAYS_INLINE TrigReduced trigReduceFast(T x) {
 template <class T>
 SHUNT_ALWAYS_INLINE T trigEvaluate(TrigReduced a) {
   const double z = a.r * a.r;
-  // r - r^3/6 loses the sign of -0.
+  // copysign, as r - r^3/6 loses the sign of -0.
   const double sine = copysign(fma(a.r * z, sinTail(z, T(0)), a.r), a.r);
   const double cosine = fma(z, fma(z, cosTail(z, T(0)), -0.5), 1.0);
   const double value = (a.quadrant & 1) != 0 ? cosine : sine;
   return static_cast<T>(fromBits(toBits(value) ^ ((a.quadrant & 2) << 62)));
 }
 
-/// tan of quadrant * pi/2 + r: in odd quadrants the cotangent with its sign changed.
+/// tan of quadrant * pi/2 + r: in odd quadrants the negated cotangent.
 template <class T>
 SHUNT_ALWAYS_INLINE T tanEvaluate(TrigReduced a) {
   const double z = a.r * a.r;
@@ -70,7 +73,7 @@ SHUNT_ALWAYS_INLINE T tanEvaluate(TrigReduced a) {
   return static_cast<T>((odd ? -cosine : sine) / (odd ? sine : cosine));
 }
 
-/// The slow half: outside the fast range, infinity apart.
+/// The slow half, for arguments outside the fast range; NaN for infinity.
 template <class T>
 SHUNT_ALWAYS_INLINE T trigFull(T x, uint64_t quarter_turns) {
   if (!(abs(x) < Format<T>::kInfinity)) return Format<T>::kNaN;
@@ -81,16 +84,19 @@ SHUNT_ALWAYS_INLINE T trigFull(T x, uint64_t quarter_turns) {
 
 }  // namespace detail
 
+/// Whether the fast functions may be called for x, in radians.
 template <class T>
 SHUNT_ALWAYS_INLINE bool trigInFastRange(T x) {
   return !(detail::abs(x) > detail::kTrigFastLimit<T>);
 }
 
+/// sin of x in radians, which must be in the fast range.
 template <class T>
 SHUNT_ALWAYS_INLINE T sinFast(T x) {
   return detail::trigEvaluate<T>(detail::trigReduceFast(x));
 }
 
+/// cos of x in radians, which must be in the fast range.
 template <class T>
 SHUNT_ALWAYS_INLINE T cosFast(T x) {
   detail::TrigReduced a = detail::trigReduceFast(x);
@@ -98,21 +104,25 @@ SHUNT_ALWAYS_INLINE T cosFast(T x) {
   return detail::trigEvaluate<T>(a);
 }
 
+/// tan of x in radians, which must be in the fast range.
 template <class T>
 SHUNT_ALWAYS_INLINE T tanFast(T x) {
   return detail::tanEvaluate<T>(detail::trigReduceFast(x));
 }
 
+/// sin of any x in radians; NaN at +-inf.
 template <class T>
 SHUNT_ALWAYS_INLINE T sin(T x) {
   return trigInFastRange(x) ? sinFast(x) : detail::trigFull(x, 0);
 }
 
+/// cos of any x in radians; NaN at +-inf.
 template <class T>
 SHUNT_ALWAYS_INLINE T cos(T x) {
   return trigInFastRange(x) ? cosFast(x) : detail::trigFull(x, 1);
 }
 
+/// tan of any x in radians; NaN at +-inf.
 template <class T>
 SHUNT_ALWAYS_INLINE T tan(T x) {
   if (trigInFastRange(x)) return tanFast(x);
