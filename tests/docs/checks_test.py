@@ -181,6 +181,22 @@ class Links(unittest.TestCase):
                          "what-runs-fx-itself-and-why")
 
 
+class Groups(unittest.TestCase):
+    def test_each_page_is_listed_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "docs").mkdir()
+            for name in ("a", "b", "c"):
+                (root / "docs" / f"{name}.md").write_text("# Title\n")
+            (root / "docs" / "README.md").write_text(
+                "# Pages\n[c](c.md)\n## One\n| page | |\n|---|---|\n| [a](a.md) | as [c](c.md) |\n| [x](../x.md) | |\n"
+                "## Two\n| [b](b.md#y) | |\n| [a](a.md) | |\n")
+            self.assertEqual(pages.groups(root), {"One": ["docs/a.md", "x.md"], "Two": ["docs/b.md", "docs/a.md"]})
+            self.assertEqual(list(pages.errors_of_groups(root)),
+                             ["docs/README.md: x.md is no page", "docs/README.md: docs/a.md is listed twice",
+                              "docs/README.md: docs/c.md is not listed"])
+
+
 class Html(unittest.TestCase):
     def test_links(self):
         with tempfile.TemporaryDirectory() as folder:

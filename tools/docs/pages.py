@@ -16,6 +16,7 @@ REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]:\s*<?(\S+?)>?\s*$", re.M)
 HTML_LINK = re.compile(r"\b(?:href|src)=\"([^\"]+)\"")
 HTML_ANCHOR = re.compile(r"<[a-z]+ [^>]*\b(?:id|name)=\"([^\"]+)\"")
 HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*?)(?:\s+#+)?\s*$")
+INDEX = "docs/README.md"
 OUTSIDE = {"build", ".git", ".cache"}  # of the repository's root
 
 
@@ -62,6 +63,35 @@ def all_pages(root):
         if parts[0] not in OUTSIDE:
             found.append("/".join(parts))
     return sorted(found)
+
+
+def groups(root):
+    """The pages by topic: {heading: [page]}, from docs/README.md: a table of each section, with a page in each row."""
+    root = pathlib.Path(root).resolve()
+    text = read(root, INDEX)
+    sections = [(line, title) for line, level, title, _ in headings(text) if level == 2]
+    found = {title: [] for _, title in sections}
+    rows = {}  # the first link of each row
+    lines = text.split("\n")
+    for line, target in links(text):
+        if lines[line - 1].startswith("|"):
+            rows.setdefault(line, target)
+    for line, target in rows.items():
+        page = (root / INDEX).parent / target.partition("#")[0]
+        title = [title for begin, title in sections if begin < line][-1]
+        found[title].append(page.resolve().relative_to(root).as_posix())
+    return found
+
+
+def errors_of_groups(root):
+    """What is wrong with docs/README.md: it lists each page of docs/ once, and nothing but pages."""
+    listed = [page for group in groups(root).values() for page in group]
+    for page in listed:
+        if page not in all_pages(root):
+            yield f"{INDEX}: {page} is no page"
+    for page in documented_pages(root)[1:]:
+        if page != INDEX and listed.count(page) != 1:
+            yield f"{INDEX}: {page} is {'listed twice' if page in listed else 'not listed'}"
 
 
 def _fenced(lines):

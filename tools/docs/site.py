@@ -1,9 +1,9 @@
 """site.py ROOT OUT [--reference NAME TITLE]...: the project's pages as HTML in OUT, in the folders of ROOT.
 
-README.md becomes index.html; every other page keeps its name. Links to pages lead to their HTML; files that pages link
-are copied, a linked folder without a page gets a list of its files. --reference adds OUT/reference/NAME/index.html,
-which other programs write, to the menu. search_index.js has a record for each section of a page; add_symbols.py adds
-those of the references.
+README.md becomes index.html; every other page keeps its name. The menu has the groups of docs/README.md, which has to
+list each page of docs/. Links to pages lead to their HTML; files that pages link are copied, a linked folder without a
+page gets a list of its files. --reference adds OUT/reference/NAME/index.html, which other programs write, to the menu.
+search_index.js has a record for each section of a page; add_symbols.py adds those of the references.
 """
 
 import html
@@ -21,17 +21,7 @@ CMARK = ["cmark-gfm", "-e", "table", "-e", "autolink", "-e", "strikethrough", "-
          "--github-pre-lang"]
 HEADING = re.compile(r"<h([1-6])>(.*?)</h\1>", re.S)
 REFERENCE = re.compile(r"\b(href|src)=\"([^\"]*)\"")
-# The menu: what a reader looks for, in the order of its use. Pages that aren't here stand below "More".
-MENU = {
-    "Begin": ["README.md", "docs/README.md", "docs/getting_started.md", "docs/building.md", "docs/python.md",
-              "docs/pytorch.md", "docs/differences.md", "docs/figures.md", "docs/pictures.md", "docs/glossary.md",
-              "examples/README.md"],
-    "Use": ["docs/compile.md", "docs/vmap.md", "docs/tracing.md", "docs/modes_and_subclasses.md",
-            "docs/fake_tensors.md", "docs/functionalize.md", "docs/files.md", "docs/random_numbers.md",
-            "docs/inspecting.md", "docs/command_line.md", "docs/environment.md", "docs/operators.md"],
-    "Extend": ["docs/adding_an_operator.md", "docs/own_kernels.md", "docs/batching_rules.md", "docs/python_dispatch.md",
-               "docs/adapt_your_hardware.md", "docs/pytorch_sources.md", "docs/host_plans.md"],
-}
+FIRST = ["README.md", pages.INDEX]  # of the menu; the groups of docs/README.md follow, and the other pages as "More"
 SKIPPED = re.compile(r"^(tests/|CHANGELOG\.md$)")  # of the menu's "More"
 
 
@@ -60,6 +50,7 @@ class Site:
     def __init__(self, root, out, references):
         self.root, self.out, self.references = pathlib.Path(root).resolve(), pathlib.Path(out), references
         self.texts = {page: pages.read(self.root, page) for page in pages.all_pages(self.root)}
+        self.groups = pages.groups(self.root)
         self.records = []
 
     def write(self):
@@ -105,7 +96,7 @@ class Site:
 
     def menu(self, file, current):
         """The search field and the links of the left column."""
-        sections = {name: [page for page in listed if page in self.texts] for name, listed in MENU.items()}
+        sections = {"Shunt": FIRST, **self.groups}
         listed = {page for section in sections.values() for page in section}
         sections["More"] = [page for page in self.texts if page not in listed and not SKIPPED.match(page)]
         parts = ['<input id="search" type="search" placeholder="Search" aria-label="Search"><ul id="found"></ul>']
@@ -181,6 +172,9 @@ class Site:
 
 
 def main(root, out, *rest):
+    errors = list(pages.errors_of_groups(root))
+    if errors:
+        sys.exit("\n".join(errors))
     references = [(rest[i + 1], rest[i + 2]) for i in range(0, len(rest), 3)]
     Site(root, out, references).write()
 
