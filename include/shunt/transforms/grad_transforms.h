@@ -166,9 +166,8 @@ auto value_and_grad(F f, std::vector<int64_t> argnums) {
 
 /// Returns a pair of the result of f(primals...) and a function, the pullback. All tensors of primals must be of a
 /// floating dtype.
-///   - The pullback takes a gradient of the result, of the same type and shapes. Undefined tensors in it mean zeros.
-///   The
-///     gradient of an undefined tensor, or of one without gradient, is ignored.
+///   - The pullback takes a gradient of the result, of the same type and shapes. Undefined tensors in it mean zeros,
+///     and the gradient of an undefined tensor, or of one without gradient, is ignored.
 ///   - It returns the gradients of the primals: of one primal in its type, of several as a tuple.
 ///   - It may be called repeatedly, also in a vmap, but by one thread at a time.
 template <class F, class... Primals>
