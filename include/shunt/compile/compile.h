@@ -1,5 +1,5 @@
-// compile(): makes a function that is called repeatedly faster. It records the operators of the function as a graph,
-// and later calls run the graph in place of the function.
+// compile(): speeds up a function that is called repeatedly. It records the operators of the function as a graph, and
+// later calls run the graph in place of the function.
 //
 //   auto step = shunt::compile([&](const Tensor& x, const Tensor& y) {
 //     w.mutable_grad() = Tensor();
@@ -29,8 +29,8 @@
 //   - the function enters a mode, reads numbers of tensors (item()), or seeds random numbers;
 //   - it stores a tensor that it has made in a variable, which holds a dead tensor after the recording;
 //   - it returns a tensor after its backward() has freed only a part of the tensor's graph.
-// If an operator of a graph throws, the function runs and gives the error. A graph that writes to tensors or draws
-// random numbers can't be repeated: the error of its operator leaves the call, and some of its writes are done.
+// If an operator of a graph throws, the function runs and gives the error. If the graph writes to tensors or draws
+// random numbers, the function can't run again: the operator's error leaves the call, and some writes are done.
 //
 // C++ can't inspect what a function captures or does:
 //   - Captured tensors are held by identity, as of the recording. Each call reads and writes their elements and grads.
@@ -66,7 +66,7 @@ enum class CompileCheck : uint8_t {
   kNever,
   /// The first three runs of each variant, then one after 2, 4, 8 ... more, until checks cost less than 1 % of the
   /// variant's time. That distance is kept. In a checked run, the graph works on copies first. Then the function runs;
-  /// its results and effects are kept. After a difference there is a warning, and all later calls run the function.
+  /// its results and effects are kept. After a difference, there is a warning, and later calls run the function.
   /// Graphs that call kernels of the program are not checked, because the kernels would run twice.
   kFirst,
   /// Each run, of all graphs. A difference throws.
@@ -80,11 +80,13 @@ SHUNT_API int default_record_after();
 
 /// Options of compile(). A number below its minimum, or a null pointer, makes compile() throw.
 struct CompileOptions {
-  /// Variables that the function reads and that may hold other tensors later. Each call compares them.
+  /// Variables that the function reads and that may hold other tensors later. Each call compares them. They must
+  /// outlive the compiled function.
   std::vector<const Tensor*> captures = {};
-  /// Number variables of that kind. Each value gets a variant, so a number that always changes belongs in a tensor.
+  /// The same for number variables. Each value gets a variant, so a number that always changes belongs in a tensor.
   std::vector<const double*> scalars = {};
-  /// How many kinds of arguments are recorded, 1 or more. A kind is all that the guard compares but sizes and strides.
+  /// How many kinds of arguments are recorded, 1 or more. A kind is all that the guard compares except sizes and
+  /// strides.
   int max_variants = 8;
   /// How many sizes of one kind are recorded, 1 or more. The more there are, the more often a new one must repeat
   /// before it is recorded.

@@ -23,8 +23,8 @@
 // Each thread has a stack of active modes for each level. In a stack, the innermost mode is asked first. Modes at kCall
 // are asked before those at kKernel, whichever was entered first.
 //   - While a handler runs, its mode and the inner ones of its level are off on that thread. An operator that it calls
-//     goes to the next outer mode of the level. Below the outermost mode at kCall follow autograd, autocast and the
-//     modes at kKernel; below the outermost one at kKernel follow the kernels.
+//     goes to the next outer mode of the level. From the outermost mode at kCall, it goes to autograd, autocast and the
+//     modes at kKernel; from the outermost one at kKernel, to the kernels.
 //   - So a handler never sees the calls that it makes, and operators that kernels call are not seen.
 //   - A handler at kKernel runs with Autograd, ADInplaceOrView and Autocast off: what it calls is neither recorded nor
 //     cast.

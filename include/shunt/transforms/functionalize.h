@@ -47,8 +47,8 @@
 namespace shunt {
 
 /// A functional tensor with `t` as its value and a new base: other aliases of `t` are not tracked. `t` is not written,
-/// and must not be written while the result is in use. If `t` is a leaf, its shape may change (Note [Functional
-/// tensors]). Throws if `t` is undefined or already functional.
+/// and must not be written while the result is in use. A leaf's shape may change: Note [Functional tensors]. Throws if
+/// `t` is undefined or already functional.
 SHUNT_API Tensor to_functional(const Tensor& t);
 /// The current value of a functional tensor, which must not be written. Throws for other tensors.
 SHUNT_API Tensor from_functional(const Tensor& t);

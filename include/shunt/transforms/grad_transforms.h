@@ -10,7 +10,7 @@
 //   - Transforms nest in each other and in vmap, in any order.
 //   - Results are differentiable by autograd if arguments require grad.
 //   - Any thread may call a transformed function, several at once if they may call the function itself.
-//   - The tensors that the function gets are valid until it returns. Using one later throws, if anything was recorded.
+//   - The tensors that the function gets are valid until it returns. Using one later throws if any of it was recorded.
 #pragma once
 
 #include <shunt/transforms/vmap.h>
