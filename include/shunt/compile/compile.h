@@ -1,5 +1,5 @@
-// compile(): a function that is called again and again with tensors of the same kinds, as a graph of its operators that
-// runs without the function.
+// compile(): speeds up a function that is called repeatedly. It records the operators of the function as a graph, and
+// later calls run the graph in place of the function.
 //
 //   auto step = shunt::compile([&](const Tensor& x, const Tensor& y) {
 //     w.mutable_grad() = Tensor();
@@ -12,28 +12,32 @@
 //   for (...) step(x, y);                            // the same bits as without compile()
 //
 // Note [Compiled functions]
-// The first calls run the function. When arguments of the same kinds come again and again (::record_after) it is
-// recorded once, on fake tensors, so that nothing is computed or written (trace.h), and from then on the graph runs in
-// its place, unless it turns out to be slower: a *variant*. A
-// variant is for what its guard compares at every call: dtypes, devices, sizes, strides, which arguments share memory
-// or are one tensor, which require grad, and their grads likewise; numbers among the arguments, the lengths of vectors
-// and which optionals are set; grad mode, inference mode, autocast, the default dtype. Other arguments get a variant of
-// their own: other sizes of the same kinds, up to CompileOptions::max_sizes, and other kinds, up to ::max_variants;
-// beyond, the function runs. A registration for an operator that a variant was recorded with, or that such an operator
-// calls, puts it out of use before the registration returns.
-// What the graph can't do is left to the function: under dispatch modes, in a trace, inside vmap, grad or
-// functionalize, with fake or wrapper tensors, where captured tensors have hooks or grads share memory; where the
-// function enters a mode itself, reads numbers of tensors (item()), seeds random numbers, keeps a tensor that it has
-// made in a variable (which a recording leaves with one that is dead), or returns a tensor of which a backward() in it
-// has freed a part of the graph only. explain() says which. Where an operator of a graph throws, the function runs,
-// whose error it is; in a graph that writes to tensors or draws random numbers that can't be, and some of its writes
-// are done.
+// The first calls run the function. When arguments repeat (CompileOptions::record_after), the function is recorded once
+// on fake tensors (trace.h), so recording computes and writes nothing. Later calls run the graph, unless it turns out
+// to be slower than the function. A recording is a *variant*. At every call, its guard compares
+//   - dtypes, devices, sizes and strides of tensors, whether they require grad, and the same of their grads;
+//   - which tensors are one tensor, or share memory;
+//   - numbers among the arguments, lengths of vectors, and which optionals are set;
+//   - grad mode, inference mode, autocast and the default dtype.
+// Other arguments get another variant, up to CompileOptions::max_sizes sizes of one kind and ::max_variants kinds.
+// Calls beyond these bounds run the function. A registration for an operator that the function called, or that such an
+// operator calls, invalidates the variant before the registration returns.
 //
-// C++ can't look into a function. Tensors that it captures are held by identity, as they were when it was recorded:
-// their elements and grads are read and written by each call, but a variable that holds another tensor since is not
-// seen, unless CompileOptions::captures names it. Numbers are frozen, unless they are arguments or named by
-// CompileOptions::scalars. What it does besides calling operators (counting, printing) is not done by the graph. So
-// some runs are checked (CompileCheck); SHUNT_COMPILE=0 calls the function.
+// These calls run the function; explain() gives the reason:
+//   - under a dispatch mode, in a trace, inside vmap, grad or functionalize, with fake or wrapper tensors;
+//   - captured tensors have hooks, or grads share memory;
+//   - the function enters a mode, reads numbers of tensors (item()), or seeds random numbers;
+//   - it stores a tensor that it has made in a variable, which holds a dead tensor after the recording;
+//   - it returns a tensor after its backward() has freed only a part of the tensor's graph.
+// If an operator of a graph throws, the function runs and gives the error. If the graph writes to tensors or draws
+// random numbers, the function can't run again: the operator's error leaves the call, and some writes are done.
+//
+// C++ can't inspect what a function captures or does:
+//   - Captured tensors are held by identity, as of the recording. Each call reads and writes their elements and grads.
+//     A variable that holds another tensor since is not seen, unless CompileOptions::captures names it.
+//   - Numbers keep their value of the recording, unless they are arguments or CompileOptions::scalars names them.
+//   - The graph only calls operators. It doesn't count or print, as the function may.
+// So some runs are checked against the function (CompileCheck). SHUNT_COMPILE=0 always runs the function.
 #pragma once
 
 #include <shunt/compile/plan_description.h>
@@ -57,59 +61,61 @@
 namespace shunt {
 
 /// Which runs of a graph are compared with the function, to the bit: results, written tensors and grads, metadata,
-/// random numbers, gradients. A bound to what may go unseen, not a proof.
+/// random numbers, gradients. Checks limit how long a difference goes unseen; they don't prove that there is none.
 enum class CompileCheck : uint8_t {
   kNever,
   /// The first three runs of each variant, then one after 2, 4, 8 ... more, until checks cost less than 1 % of the
-  /// variant's time, then at that distance. In such a run the graph works on copies first, then the function runs,
-  /// whose results and effects stand. Where they differ, the function's graphs are dropped with a warning, and calls
-  /// run the function. Graphs that call kernels of the program's are not checked, as these would run twice.
+  /// variant's time. That distance is kept. In a checked run, the graph works on copies first. Then the function runs;
+  /// its results and effects are kept. After a difference, there is a warning, and later calls run the function.
+  /// Graphs that call kernels of the program are not checked, because the kernels would run twice.
   kFirst,
-  /// Each run, of all graphs. Throws where they differ.
+  /// Each run, of all graphs. A difference throws.
   kAlways,
 };
 
-/// As SHUNT_COMPILE_CHECK says: 0, first or 1; unset: kFirst.
+/// The value of SHUNT_COMPILE_CHECK (0, first or 1); kFirst if it is unset.
 SHUNT_API CompileCheck default_compile_check();
-/// As SHUNT_COMPILE_RECORD_AFTER says: auto or a number; unset: CompileOptions::kWhenItPays.
+/// The value of SHUNT_COMPILE_RECORD_AFTER (auto or a number); CompileOptions::kWhenItPays if it is unset.
 SHUNT_API int default_record_after();
 
-/// Options of compile(), each with a default.
+/// Options of compile(). A number below its minimum, or a null pointer, makes compile() throw.
 struct CompileOptions {
-  /// Variables that the function reads and that may hold other tensors later: compared at each call.
+  /// Variables that the function reads and that may hold other tensors later. Each call compares them. They must
+  /// outlive the compiled function.
   std::vector<const Tensor*> captures = {};
-  /// Numbers likewise. Each value is another variant, so those that are new at every call belong in a tensor.
+  /// The same for number variables. Each value gets a variant, so a number that always changes belongs in a tensor.
   std::vector<const double*> scalars = {};
-  /// More kinds of arguments than that run the function: all that is compared but sizes and strides.
+  /// How many kinds of arguments are recorded, 1 or more. A kind is all that the guard compares except sizes and
+  /// strides.
   int max_variants = 8;
-  /// More sizes of one kind than that run the function. The more there are, the oftener must a further one come to be
-  /// recorded.
+  /// How many sizes of one kind are recorded, 1 or more. The more there are, the more often a new one must repeat
+  /// before it is recorded.
   int max_sizes = 32;
   CompileCheck check = default_compile_check();
-  /// How many calls with arguments of one kind and size run the function before it is recorded for them, 1 or more; its
-  /// graph is used then. kWhenItPays: it is recorded once such calls have taken twice as long as recording is expected
-  /// to, and SHUNT_JIT_BUDGET allows it; and while calls are faster without a graph they run the function.
+  /// 1 or more: this many calls with arguments of one kind and size run the function; the next one records, and the
+  /// graph is always used. kWhenItPays: the function is recorded once such calls have taken twice as long as recording
+  /// is expected to take, and SHUNT_JIT_BUDGET allows it. The graph is used only while it is faster.
   int record_after = default_record_after();
   static constexpr int kWhenItPays = 0;
-  /// What explain() and the log call it.
+  /// The name of the function in explain() and in the log.
   std::string name = "compiled function";
 };
 
-/// What became of the calls so far.
+/// How many calls so far ran what.
 struct CompileCounts {
-  uint64_t hits = 0;         // ran a variant
-  uint64_t eager = 0;        // ran the function
-  uint64_t recorded = 0;     // times that the function was recorded
-  uint64_t invalidated = 0;  // variants that a registration has put out of use
-  uint64_t variants = 0;     // in use
-  double record_ms = 0;      // that recording has taken, with what is made of it
+  uint64_t hits = 0;         // calls that ran a variant
+  uint64_t eager = 0;        // calls that ran the function
+  uint64_t recorded = 0;     // recordings of the function
+  uint64_t invalidated = 0;  // variants that are out of use, mostly because of registrations
+  uint64_t variants = 0;     // variants in use
+  double record_ms = 0;      // CPU milliseconds of recording and planning
 };
 
 namespace detail {
 
 class ErrorsHeard;
 
-/// What a call can be told by.
+/// What a guard compares of a call's arguments.
 struct CompileArguments {
   InlineVector<const Tensor*, 8> tensors;  // the caller's
   InlineVector<uint64_t, 8> numbers;       // in the arguments' order, with the lengths and gaps of containers
@@ -118,12 +124,13 @@ struct CompileArguments {
 
 using CompileOutputs = InlineVector<Tensor, 4>;
 
-/// Hashes of what a call is told by: all but sizes and strides, and those.
+/// Hashes of a call: `sizes` of sizes and strides, `kind` of all else that a guard compares.
 struct CompileKind {
   uint64_t kind = 0, sizes = 0;
 };
 
-/// The part of a compiled function that knows no types. Any thread; Note [Variants] (src/compile/variants.h).
+/// The part of a compiled function that doesn't depend on types. Any thread; Note [Variants]
+/// (src/compile/variants.h).
 class SHUNT_API CompiledFunction {
   struct State;
 
@@ -139,7 +146,7 @@ class SHUNT_API CompiledFunction {
     Way way = Way::kCall;
     const Variant* variant = nullptr;
   };
-  /// True: the call goes to the function without a look at its arguments: Note [Calls that pass by]
+  /// True if the call runs the function without a look at its arguments: Note [Calls that pass by]
   /// (src/compile/function_state.h).
   bool passesBy() {
     const uint32_t left = passing_->load(std::memory_order_relaxed);
@@ -148,7 +155,7 @@ class SHUNT_API CompiledFunction {
     passing_->store(left - 1, std::memory_order_relaxed);
     return true;
   }
-  /// Takes a call's time until its end, where decide() has asked for that.
+  /// Measures a call until its end, if decide() starts it.
   class SHUNT_API CallTimer {
    public:
     explicit CallTimer(CompiledFunction& function) : state_(*function.state_) {}
@@ -168,21 +175,22 @@ class SHUNT_API CompiledFunction {
     void stop() noexcept;
     State& state_;
     What what_ = What::kNothing;
-    int exceptions_ = 0;                // under way when it began
-    const Variant* variant_ = nullptr;  // whose trial's turn it is
-    CompileKind kind_;                  // of a call that found no variant
+    int exceptions_ = 0;                // uncaught ones when the call began
+    const Variant* variant_ = nullptr;  // kTurn: the variant in trial
+    CompileKind kind_;                  // kMiss: of the call, which found no variant
     int64_t began_ = 0;                 // ns
   };
   Decision decide(const CompileArguments& arguments, CallTimer& timer);
-  /// After kRecord. Lives until the call ends: where that runs the function itself, what it throws matters.
+  /// Records after kRecord. Lives until the call ends, because it compares the errors of the recording with those of
+  /// the function, if that runs.
   class SHUNT_API Attempt {
    public:
     Attempt(CompiledFunction& function, const CompileArguments& arguments);
     ~Attempt();
     Attempt(const Attempt&) = delete;
     Attempt& operator=(const Attempt&) = delete;
-    /// `record` runs the function on wrappers and returns a template of its result. Null where that gave no variant
-    /// that this call could run; then the function itself is to be run.
+    /// `record` runs the function on wrappers and returns a template of its result. Null if this gave no variant that
+    /// this call can run; the caller then runs the function.
     const Variant* record(FunctionRef<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)> record);
 
    private:
@@ -199,11 +207,12 @@ class SHUNT_API CompiledFunction {
   };
   struct Ran {
     CompileOutputs outputs;
-    bool by_function = false;  // the caller's function has been called, and what it has returned is the result
+    bool by_function = false;  // the caller's function ran, and what it returned is the result
   };
-  /// `function` calls the function itself and returns its tensors: where the graph throws, and for checks.
+  /// Runs the variant's graph. `function` calls the caller's function and returns its tensors; it is called for checks,
+  /// and if the graph throws.
   Ran run(const Variant& variant, const CompileArguments& arguments, FunctionRef<CompileOutputs()> function);
-  /// What record() had returned.
+  /// What `record` returned for this variant.
   static const void* result(const Variant& variant);
 
   CompileCounts counts() const;
@@ -217,7 +226,7 @@ class SHUNT_API CompiledFunction {
   std::atomic<uint32_t>* passing_;  // the state's
 };
 
-/// A number as a guard compares it.
+/// The bits of a number that a guard compares.
 template <class T>
 uint64_t bitsOfNumber(T value) {
   if constexpr (std::is_floating_point_v<T>)
@@ -226,7 +235,7 @@ uint64_t bitsOfNumber(T value) {
     return static_cast<uint64_t>(value);
 }
 
-/// Whether every part of a type is a Tensor, or a container of those.
+/// Whether a type is Tensor, or a container of nothing but Tensors.
 template <class T>
 struct AllTensors : std::false_type {};
 template <>
@@ -244,16 +253,16 @@ struct AllTensors<std::tuple<T...>> : std::conjunction<AllTensors<T>...> {};
 
 }  // namespace detail
 
-/// What compile() returns: called like the function. Copies share their variants. Any thread, as long as the function
-/// itself may run there.
+/// What compile() returns; it is called like the function. It owns the function. Copies share their variants. Any
+/// thread may call it, if the function may run there.
 template <class F>
 class Compiled {
  public:
   Compiled(F f, CompileOptions options)
       : f_(std::move(f)), state_(std::make_shared<detail::CompiledFunction>(std::move(options))) {}
 
-  /// Arguments: Tensors, tuples, pairs, arrays, vectors and optionals of them, numbers and enumerators. Throws what the
-  /// function throws.
+  /// Arguments are Tensors, tuples, pairs, arrays, vectors and optionals of Tensors, numbers and enumerators. Throws
+  /// what the function throws.
   template <class... Args>
   auto operator()(const Args&... args) const {
     static_assert(std::is_invocable_v<const F&, const Args&...>,
@@ -280,7 +289,7 @@ class Compiled {
     }
     if (decision.variant == nullptr) return f_(args...);
     using Kept = std::conditional_t<std::is_void_v<Result>, std::monostate, Result>;
-    std::optional<Kept> own;  // of the function itself
+    std::optional<Kept> own;  // the result of the function, if it runs
     auto ran = state_->run(*decision.variant, call, [&] { return tensorsOfResult<Result>(own, args...); });
     if constexpr (!std::is_void_v<Result>) {
       if (ran.by_function) return Result(*std::move(own));
@@ -291,22 +300,22 @@ class Compiled {
     }
   }
 
-  /// What its calls did so far.
+  /// How many calls of all copies ran what.
   CompileCounts counts() const { return state_->counts(); }
-  /// Text: variants with their guards, and why calls ran the function.
+  /// Text for people: the variants with their guards, and why calls ran the function.
   std::string explain() const { return state_->explain(); }
-  /// Text: what a call with these arguments would run, in the calling thread's modes, and why no graph; makes no call.
+  /// Text for people: what a call with these arguments would run in the calling thread's modes, and if no graph, why.
+  /// Makes no call.
   template <class... Args>
     requires(sizeof...(Args) > 0)
   std::string explain(const Args&... args) const {
     return state_->explain(callOf(args...));
   }
-  /// The graph of the variant that was made or run last; null where there is none. Good as long as a copy of this
-  /// lives.
+  /// The graph of the variant that was made or run last; null if there is none. Valid while a copy of this lives.
   const Graph* graph() const { return state_->graph(); }
-  /// How that graph is run, and behind it its backward passes; empty where there is none.
+  /// The plan of that graph, followed by those of its backward passes; empty if there is no graph.
   std::vector<PlanDescription> plans() const { return state_->plans(); }
-  /// The same as text.
+  /// plans() as text.
   std::string plan() const { return textOf(plans()); }
 
  private:
@@ -327,13 +336,13 @@ class Compiled {
   template <class T>
   static void collect(const T& value, detail::CompileArguments& out) {
     if constexpr (std::is_same_v<T, Tensor>)
-      out.tensors.push_back(&value);  // undefined ones, too
+      out.tensors.push_back(&value);  // also if it is undefined
     else if constexpr (detail::TensorsIn<T>::kAny)
       collectInside(value, out);
     else
       out.numbers.push_back(detail::bitsOfNumber(value));
   }
-  /// In the order of TensorsIn::map, which would make the containers anew.
+  /// Visits tensors in the order of TensorsIn::map, which would copy the containers.
   template <class T>
   static void collectInside(const T& value, detail::CompileArguments& out) {
     if constexpr (std::is_same_v<T, Tensor>) {
@@ -349,7 +358,7 @@ class Compiled {
       std::apply([&](const auto&... element) { (collectInside(element, out), ...); }, value);
     }
   }
-  /// Runs the function on wrappers, notes its outputs, and returns its result with a tensor in the place of each.
+  /// Runs the function on wrappers, notes its outputs, and returns its result with a placeholder for each tensor.
   template <class Result, class... Args>
   std::shared_ptr<void> recordResult(detail::TraceCall& trace, const std::vector<Tensor>& wrappers,
                                      const Args&... args) const {
@@ -395,7 +404,8 @@ class Compiled {
   std::shared_ptr<detail::CompiledFunction> state_;
 };
 
-/// See Note [Compiled functions].
+/// Returns a callable that gives the results and effects of `f`, usually faster: Note [Compiled functions]. Throws if
+/// an option is out of its range.
 template <class F>
 Compiled<std::decay_t<F>> compile(F&& f, CompileOptions options = {}) {
   return Compiled<std::decay_t<F>>(std::forward<F>(f), std::move(options));

@@ -1,5 +1,5 @@
-// HostPlan: a plan that another program runs on its own memory, made from a list of operators, and of functions of that
-// program's: for a host that has recorded calls elsewhere, as a Python package records those of another library.
+// HostPlan: a plan that runs operators of Shunt, and functions of another program, on that program's memory. It is for
+// a host that has recorded its calls elsewhere, such as a Python package for another library.
 //
 //   HostPlanBuilder b;
 //   HostValue x = b.input({.dtype = kFloat, .sizes = {32, 16}}), w = b.input({.dtype = kFloat, .sizes = {16, 8}});
@@ -11,19 +11,19 @@
 //   HostPlan plan = b.compile();
 //   for (...) plan.run({x_data, w_data}, {out_data});
 //
-// Note [Host plans]
-// Operators run as in a compiled function (compile.h): pointwise neighbours are one loop, small ones are prepared, what
-// nobody outside sees lies in one block of memory; results have the operators' bits. A host step is a function of the
-// host's in the middle of that. It gets addresses, on the calling thread, and is a step like others: no value is copied
-// for it, and loops are fused before, behind and, where they don't need it, past it.
-// Sizes, strides, dtypes and which inputs share memory are fixed when the plan is built; addresses are read at each
-// run. Nothing records history: the host has its own.
-// The first run calls the operators one by one, which shows what can be fused; later runs have the loops. A
-// registration for one of the operators is noticed by the next run, which plans anew.
+// A HostPlan is a handle; copies share the plan. Any number of threads may run it at once, each with its own memory for
+// intermediate values. A HostPlanBuilder is for one thread at a time. The host owns the memory of inputs. Nothing that
+// a plan returns refers to it: an output in an input's memory is described instead (HostOutput).
 //
-// A HostPlan is a handle; copies are the same plan. Any number of threads may run one at once, each with memory of its
-// own for what lies between. A HostPlanBuilder is for one thread at a time. Nothing that a plan returns refers to an
-// input's memory; an output that would is described instead (HostOutput).
+// Note [Host plans]
+//   - Operators run as in a compiled function (compile.h), and give the same bits as eager calls: pointwise neighbours
+//     form one loop, small operators are prepared, and intermediate values share one block of memory.
+//   - A host step is a function of the host between the operators. It gets addresses, on the calling thread, and no
+//     value is copied for it. Loops form before and after it, and across it if they don't need it.
+//   - Sizes, strides, dtypes and which inputs share memory are fixed when the plan is built. Each run reads addresses.
+//   - No history is recorded: the host has its own.
+//   - The first run calls the operators one by one, and finds what can be fused. Later runs have the loops. After a
+//     registration for one of the operators, the next run plans again.
 #pragma once
 
 #include <shunt/compile/plan_description.h>
@@ -41,19 +41,19 @@
 
 namespace shunt {
 
-/// A tensor on the CPU without its elements.
+/// Dtype and layout of a tensor on the CPU.
 struct HostSpec {
   ScalarType dtype = kFloat;
   std::vector<int64_t> sizes = {};
   std::vector<int64_t> strides = {};  // in elements, not negative; empty: row-major
-  int64_t offset = 0;                 // of the first element in its storage, in elements
+  int64_t offset = 0;                 // from the start of the storage to the first element, in elements
   bool operator==(const HostSpec&) const = default;
 };
 
-/// A tensor of a plan that is being built. Good for the builder that gave it, and while that lives.
+/// A tensor of a plan that is being built. Valid only for the builder that returned it, while that lives.
 class SHUNT_API HostValue {
  public:
-  /// None: an argument that is left out; a result that the operator doesn't give.
+  /// None: an argument that is left out, or an undefined result.
   HostValue() = default;
   bool defined() const { return id_ >= 0; }
 
@@ -64,10 +64,11 @@ class SHUNT_API HostValue {
   int64_t id_ = -1;
 };
 
-/// An argument of an operator: a value, a list of values (with None, where the operator takes such), or a literal:
-/// numbers, bools, strings, None, lists of numbers, dtypes, devices, memory formats.
+/// An argument of an operator: a value, a list of values (may contain None if the operator allows it), or a literal: a
+/// number, bool, string, None, list of numbers, dtype, device or memory format.
 class HostArgument {
  public:
+  /// Which of the constructors made it.
   enum class Kind : uint8_t { kLiteral, kValue, kList };
   HostArgument(HostValue v) : kind_(Kind::kValue), values_{std::move(v)} {}
   HostArgument(std::vector<HostValue> list) : kind_(Kind::kList), values_(std::move(list)) {}
@@ -75,9 +76,9 @@ class HostArgument {
     requires std::convertible_to<T, IValue>
   HostArgument(T literal) : literal_(std::move(literal)) {}
 
-  Kind kind() const { return kind_; }
-  const IValue& literal() const { return literal_; }
-  const std::vector<HostValue>& values() const { return values_; }
+  Kind kind() const { return kind_; }                               // selects literal() or values()
+  const IValue& literal() const { return literal_; }                // None unless kLiteral
+  const std::vector<HostValue>& values() const { return values_; }  // one of kValue, all of kList
 
  private:
   Kind kind_ = Kind::kLiteral;
@@ -85,86 +86,93 @@ class HostArgument {
   std::vector<HostValue> values_;
 };
 
-/// What a host step is called with: the address of the first element of each tensor (null or any other where there are
-/// no elements), and what is there. Good during the call.
+/// What a host step is called with: for each tensor the address of its first element (any address, also null, if it has
+/// no elements), and its layout. Valid during the call.
 struct HostCall {
   std::span<void* const> inputs, results;
   std::span<const HostSpec> input_specs, result_specs;
 };
 
+/// A function of the host, as a step of a plan; see HostPlanBuilder::step().
 struct HostStep {
   std::string name;  // for messages and describe()
-  /// Called on the thread that runs the plan, by several threads at once where they run it. It writes each result, and
-  /// of inputs those of `written` only. It may throw anything: the exception leaves run() as it is, later steps don't
-  /// run, and what was written stays written.
+  /// Called on the thread that runs the plan, so by several threads at once if they all run it. It must write each
+  /// result, and may write only the inputs in `written`. It may throw anything: the exception leaves run() unchanged,
+  /// later steps don't run, and what was written stays written.
   std::function<void(const HostCall&)> function;
   std::vector<HostValue> inputs = {};
-  /// Positions in `inputs` of what it writes in place.
+  /// Positions in `inputs` of the tensors that it writes in place.
   std::vector<size_t> written = {};
-  /// New tensors, in memory of the plan's or of an output's. With the strides asked for; offsets are 0.
+  /// New tensors with these strides, in memory of the plan or of an output. Offsets must be 0.
   std::vector<HostSpec> results = {};
-  /// That it draws random numbers, reads or writes memory that isn't in the plan, prints. Such a step is never left
-  /// out, and keeps its place among all that writes, draws or is such a step; no loop passes it by. One without
-  /// effects that writes nothing is left out where nobody uses its results.
+  /// Whether it draws random numbers, prints, or reads or writes memory outside the plan. Such a step is never left
+  /// out, and keeps its place among writes, draws and other such steps; no loop is formed across it. A step without
+  /// effects that writes nothing is left out if nobody uses its results.
   bool has_effects = false;
 };
 
-/// Where an output of a plan is found after a run.
+/// Where an output of a plan is after a run.
 struct HostOutput {
+  /// The place of an output. It is fixed when the plan is built.
   enum class Kind : uint8_t {
-    kTensor,  // run() returns a tensor of Shunt's
-    kMemory,  // in the memory that run() was given for it
-    kInput,   // it is input `input` itself, as that is after the run
-    kView,    // elements of the memory that input `input` lies in: `spec`, with the offset in that storage
+    kTensor,  // a tensor that run() returns
+    kMemory,  // the memory that run() was given for it
+    kInput,   // input `input` itself, as it is after the run
+    kView,    // a view of the storage of input `input`, with the layout `spec`
   };
-  Kind kind = Kind::kTensor;
-  size_t input = 0;  // of kInput and kView
-  HostSpec spec;
+  Kind kind = Kind::kTensor;  // set by output() or outputInto()
+  size_t input = 0;           // of kInput and kView: a position among the inputs
+  HostSpec spec;              // of kView with the offset in the input's storage
 };
 
+/// Options of HostPlanBuilder::compile().
 struct HostPlanOptions {
   std::string name = "host plan";  // for messages
-  /// Runs of a loop before native code of it is asked for; 0: as many as calls of a pair before it is compiled.
+  /// Runs of a loop before its native code is requested; 0: SHUNT_JIT_THRESHOLD.
   int64_t native_after = 0;
-  /// Whether run() throws where memory that is written overlaps memory that should be apart. Compared only where an
-  /// address is another one than in an earlier run. Without it, such a run gives other results than eager code.
+  /// Whether run() throws if written memory overlaps the memory of another storage. Checked only when an address
+  /// differs from the earlier run. Without the check, the results of such a run differ from those of eager code.
   bool check_memory = true;
 };
 
 class SHUNT_API HostPlan {
  public:
-  /// Of no plan: for assigning to. All else throws Error.
+  /// A handle without a plan. It may be assigned to; all other calls throw Error.
   HostPlan() = default;
-  /// Runs the plan. `inputs`: for each input the address of its first element, which has to be a multiple of the
-  /// dtype's size or, where that is less, alignment; null only where it has no elements. Inputs that share memory need
-  /// the distance that they were declared with. `outputs`: the same for each output of kind kMemory, in their order.
-  /// Returns a tensor for each output of kind kTensor, in their order; two that share memory do so.
-  /// Throws Error, before anything is written, for another number of addresses, for null, for an address that doesn't
-  /// fit the dtype, and for memory that overlaps; and what an operator or a host step throws, with the writes done that
-  /// come before it. Throws Error after the run where an operator of the program's has kept an input's tensor.
+  /// Runs the plan. `inputs`: for each input the address of its first element, a multiple of the dtype's size (at most
+  /// alignof(std::max_align_t)); null only if it has no elements. Inputs that share memory need the declared distance.
+  /// `outputs`: the same for each output of kind kMemory, in order. Returns a tensor for each output of kind kTensor,
+  /// in order; outputs that share memory still do. Throws
+  ///   - Error, before anything is written, for a wrong number of addresses, null, a misaligned address, or memory that
+  ///     overlaps (HostPlanOptions::check_memory);
+  ///   - what an operator or a host step throws; earlier writes are done;
+  ///   - Error after the run, if a custom operator has kept a tensor over an input's memory.
   std::vector<Tensor> run(std::span<void* const> inputs, std::span<void* const> outputs = {}) const;
   std::vector<Tensor> run(std::initializer_list<void*> inputs, std::initializer_list<void*> outputs = {}) const;
 
+  /// In the order of the calls of output() and outputInto(). The reference is valid while a copy of the handle lives.
   const std::vector<HostOutput>& outputs() const;
+  /// As declared, with strides. The reference is valid while a copy of the handle lives.
   const std::vector<HostSpec>& inputs() const;
 
+  /// Counts of the current plan and its runs.
   struct Counts {
-    size_t operators = 0;  // of the plan, host steps not counted; those that nobody needs are left out
-    size_t host_steps = 0;
+    size_t operators = 0;                  // without host steps, and without operators that nobody needs
+    size_t host_steps = 0;                 // in the plan; steps that nobody needs are left out
     size_t regions = 0;                    // loops
-    size_t in_regions = 0;                 // operators in them
-    size_t prepared = 0;                   // done without their operators
-    size_t called = 0;                     // all others: called, or views without a call
-    size_t buffers = 0, buffer_bytes = 0;  // results that are no tensors, and the block that they lie in, in a run
-    size_t runs = 0, host_calls = 0;       // so far; calls of host steps, by all plans of the builder
-    size_t copied_outputs = 0;             // so far; outputs of kind kMemory that weren't computed in their place
-    size_t planned = 0;                    // how often it was planned: 1, and once more after registrations
+    size_t in_regions = 0;                 // operators in loops
+    size_t prepared = 0;                   // operators that run without a call
+    size_t called = 0;                     // all other operators: calls, and views made without one
+    size_t buffers = 0, buffer_bytes = 0;  // per run: results without a tensor, and the size of their block
+    size_t runs = 0, host_calls = 0;       // so far; host_calls: calls of host steps by all plans of the builder
+    size_t copied_outputs = 0;             // so far: outputs of kind kMemory that were computed elsewhere first
+    size_t planned = 0;                    // 1, plus one for each time that registrations made it plan again
   };
-  /// Of the plan in force; no regions before the first run. Any thread.
+  /// The current counts; no regions before the first run. Any thread.
   Counts counts() const;
-  /// The steps of the plan in force.
+  /// The steps of the current plan.
   PlanDescription description() const;
-  /// For people: the same, a line each, and the totals.
+  /// The steps, one per line, and totals, as text for people.
   std::string describe() const;
 
  private:
@@ -175,6 +183,7 @@ class SHUNT_API HostPlan {
   std::shared_ptr<const Impl> impl_;
 };
 
+/// Builds a HostPlan. It owns all values that its methods return.
 class SHUNT_API HostPlanBuilder {
  public:
   HostPlanBuilder();
@@ -182,38 +191,42 @@ class SHUNT_API HostPlanBuilder {
   HostPlanBuilder(HostPlanBuilder&&) noexcept;
   HostPlanBuilder& operator=(HostPlanBuilder&&) noexcept;
 
-  // Each of these throws Error, naming what is wrong, and leaves the builder as it was.
+  // On a wrong argument, each of these throws Error and leaves the builder unchanged.
 
-  /// Memory of the host's. All inputs are declared before the first operator or step.
+  /// Declares memory of the host. All inputs are declared before the first operator, step or output.
   HostValue input(HostSpec spec);
-  /// The same, in the storage of another input: offsets of both count from its begin.
+  /// Declares memory in the storage of the input `shares`. The offsets of both count from the start of that storage.
   HostValue input(HostSpec spec, const HostValue& shares);
-  /// A copy of the tensor's elements, which has to be one of the CPU. Nothing may write it.
+  /// A copy of the tensor, which must be on the CPU. Nothing may write it.
   HostValue constant(const Tensor& t);
-  /// An operator by its name, "aten::add.Tensor". `arguments` are in the schema's order, `named` others by name; those
-  /// missing take the schema's defaults. Returns a value for each result, those of lists one after the other, with None
-  /// for an undefined one. A number in the place of a tensor is what it is in PyTorch: a tensor without dimensions
-  /// whose dtype doesn't decide the result's. An in-place operator returns what it writes; both values are the same
-  /// tensor afterwards. `expected`: what the host has seen of the results, in the same order; compared with what the
-  /// operator says (dtype, sizes, and of tensors with elements strides of dimensions larger than 1 and offset). Throws
-  /// for an unknown operator or argument; a value of another builder; an argument that doesn't fit the schema; what the
-  /// operator throws for such sizes and dtypes; results that depend on elements, are no tensors, or aren't the expected
-  /// ones; and operators that write a constant or change sizes or strides in place.
+  /// Calls an operator by its name, such as "aten::add.Tensor".
+  ///   - `arguments` are in the schema's order; `named` has others by name. Missing ones take the schema's defaults.
+  ///   - A number in place of a tensor is a 0-dim tensor that affects type promotion only by its kind, as in PyTorch.
+  ///   - `expected`: the layouts of the results, if the host knows them. Compared with the computed layouts are dtype
+  ///     and sizes; if there are elements, also the offset, and strides of dimensions larger than 1.
+  /// Returns a value for each result, lists flattened, with None for an undefined one. An in-place operator returns the
+  /// tensor that it writes; both values then stand for one tensor.
+  /// Throws for
+  ///   - an unknown operator or argument, a value of another builder, an argument that doesn't fit the schema;
+  ///   - what the operator itself refuses for such sizes and dtypes;
+  ///   - results that depend on elements, are no tensors, or differ from `expected`;
+  ///   - an operator that writes a constant, or changes sizes or strides in place.
   std::vector<HostValue> call(std::string_view name, std::vector<HostArgument> arguments,
                               std::vector<std::pair<std::string, HostArgument>> named = {},
                               const std::vector<std::optional<HostSpec>>& expected = {});
-  /// Returns a value for each result.
+  /// Adds a host step. Returns a value for each of its results. Throws if it has no function, a position in `written`
+  /// is out of range, or it writes a constant.
   std::vector<HostValue> step(HostStep step);
-  /// What is known of a value.
+  /// The layout of a value, with strides.
   HostSpec spec(const HostValue& v) const;
 
-  /// One more output: a tensor of Shunt's, unless it is an input or a view of one (HostOutput).
+  /// Adds an output: a tensor that run() returns, unless the value is an input or a view of one (HostOutput).
   void output(const HostValue& v);
-  /// One more output, written into memory that each run is given. `strides`: how it lies there; empty: as the value.
+  /// Adds an output in memory that each run is given. `strides`, in elements, is its layout there; empty: the value's.
   void outputInto(const HostValue& v, std::vector<int64_t> strides = {});
 
-  /// May be called again, after more was added, too. Throws where nothing would be seen of the plan: no output, and
-  /// nothing that writes an input or has effects.
+  /// Makes a plan of all that was added so far. May be called again, also after more was added. Throws if the plan has
+  /// no output, and nothing in it writes or has effects.
   HostPlan compile(HostPlanOptions options = {}) const;
 
  private:

@@ -1,4 +1,5 @@
-// How a graph is run, as data: what CompiledFunction::plan() and HostPlan::describe() print. A value: any thread.
+// PlanDescription: how a graph is run, as data. Tests and tools read it; CompiledFunction::plan() and
+// HostPlan::describe() print it. It is a value without references; any thread may use its copy.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -14,75 +15,74 @@ namespace shunt {
 
 /// The code of a loop.
 struct PlanCode {
-  /// How far the native code of a loop is.
+  /// kCompiling: native code was requested, and the loop is interpreted until it is ready.
   enum class State : uint8_t { kInterpreted, kCompiling, kNative };
   State state = State::kInterpreted;
-  std::string
-      note;  // kNative: the name that perf, gdb and dumps have for it; kInterpreted: why, where there is a reason
-  /// "interpreted", "native (fused.3)"
+  std::string note;  // kNative: its name in perf, gdb and dumps; kInterpreted: the reason, if there is one
+  /// Such as "interpreted" or "native (fused.3)".
   SHUNT_API std::string text() const;
 };
 
 /// A call, or a loop that computes several operators.
 struct PlanPart {
-  /// What a part is.
+  /// kCall: one operator, or a host step.
   enum class Kind : uint8_t {
     kCall,
-    kRegion,  // pointwise operators by blocks of elements
-    kRows,    // the same by blocks of rows, with an operator along rows
+    kRegion,  // a loop of pointwise operators over blocks of elements
+    kRows,    // a loop over blocks of rows, with an operator along rows (softmax, layer_norm)
   };
   /// How a call is made.
   enum class Call : uint8_t {
-    kWithAutograd,           // through the dispatcher, and a history is recorded
+    kWithAutograd,           // through the dispatcher, recording a history
     kDispatched,             // through the dispatcher
-    kDirect,                 // its kernel, without dispatch
-    kDirectWithoutCopy,      // the same, and the argument's memory becomes the result
-    kLate,                   // a view that is made only where something asks for it
-    kArgument,               // a view that its argument becomes
-    kPrepared,               // the kernel's loop on memory that is known beforehand
-    kPreparedWithView,       // and the view of the result, which follows
-    kPreparedWithoutViews,   // and reads its operands as they lay before views
-    kPreparedWithoutTensor,  // and leaves the result in the run's memory
-    kHost,                   // a step of the program's
-    kHostWithoutTensors,     // whose operands lie in the run's memory
+    kDirect,                 // the kernel, without dispatch
+    kDirectWithoutCopy,      // as kDirect; the argument's memory becomes the result
+    kLate,                   // a view that is made only if something needs it
+    kArgument,               // a view for which the tensor of its argument is reused
+    kPrepared,               // the kernel's loop, on memory that the plan has computed
+    kPreparedWithView,       // as kPrepared; also makes the view of the result that follows
+    kPreparedWithoutViews,   // as kPrepared; reads the memory behind views, which are not made
+    kPreparedWithoutTensor,  // as kPrepared; leaves the result in the run's memory
+    kHost,                   // a host step
+    kHostWithoutTensors,     // a host step with operands in the run's memory
   };
-  /// Data of the part; what it has no use for is 0 or empty.
+  /// A member that doesn't apply to the part's kind is 0 or empty.
   Kind kind = Kind::kCall;
   Call call = Call::kDispatched;
-  std::vector<std::string> operators;     // one of a call: "aten::mul.Tensor"; of a host step, its name
+  std::vector<std::string> operators;     // "aten::mul.Tensor"; of a host step its name; one if kCall
   std::vector<int64_t> sizes;             // of a loop's results
   size_t inputs = 0, outputs = 0;         // of a loop
-  size_t in_inputs_memory = 0;            // outputs that take the place of an input that nobody reads afterwards
-  size_t without_tensors = 0;             // outputs that are left in the run's memory
-  size_t buffers = 0;                     // that a loop has for results that stay in it
-  int64_t block = 0;                      // elements, of kRows rows, at a time
-  size_t parameters = 0;                  // kRows: operators that became the row operator's weight or bias
+  size_t in_inputs_memory = 0;            // outputs in the memory of an input that nobody reads afterwards
+  size_t without_tensors = 0;             // outputs that stay in the run's memory
+  size_t buffers = 0;                     // of a loop, for results that are used only in it
+  int64_t block = 0;                      // elements at a time; kRows: rows at a time
+  size_t parameters = 0;                  // kRows: operators that are computed as the weight or bias of another
   std::optional<PlanCode> code;           // kRegion
   std::optional<PlanCode> before, after;  // kRows: the pointwise operators on either side
-  int64_t bytes = 0, flops = 0;  // read and written; two for each multiplication of a product with its addition
-  /// A line, with more below it where a loop has parts.
+  int64_t bytes = 0, flops = 0;           // bytes read and written; two flops per multiply-add of a product
+  /// One line; of a loop, one more per operator.
   SHUNT_API std::string text() const;
 };
 
 /// A graph's parts in the order in which they run.
 struct PlanDescription {
-  std::string of;                           // "" for a function, else which backward pass: "backward of others"
-  std::vector<std::string> trailing_views;  // that are made of a function's result for this backward pass
+  std::string of;                           // "" for a function; else the backward pass, as "backward of others"
+  std::vector<std::string> trailing_views;  // of a backward pass: views that end the function, made after its graph
   std::vector<PlanPart> parts;
-  bool is_one_loop = false;               // the only part, whose results are the graph's
-  size_t buffers = 0, buffer_bytes = 0;   // results without tensors
-  std::optional<size_t> operators_alone;  // then there are no parts: so many operators run one by one
+  bool is_one_loop = false;               // one loop is all, and its results are the graph's
+  size_t buffers = 0, buffer_bytes = 0;   // results without a tensor, and the size of their block
+  std::optional<size_t> operators_alone;  // set if there is no plan: this many operators run one by one
 
-  /// How many parts of that kind there are.
+  /// The number of parts of this kind.
   SHUNT_API size_t count(PlanPart::Kind kind) const;
-  /// How often the operator is called, in whatever way or in the given one.
+  /// How many calls there are: of the operator `op` ("aten::mm"), of kind `call`, or both. Loops are not counted.
   SHUNT_API size_t calls(std::string_view op) const;
   SHUNT_API size_t calls(std::string_view op, PlanPart::Call call) const;
   SHUNT_API size_t calls(PlanPart::Call call) const;
   SHUNT_API std::string text() const;
 };
 
-/// One after the other.
+/// The texts of all plans, one after another.
 SHUNT_API std::string textOf(const std::vector<PlanDescription>& plans);
 
 }  // namespace shunt

@@ -1,4 +1,4 @@
-// How much of a program's CPU time compiling may take: docs/jit.md, "The budget".
+// The budget of the compiler: how much of a program's CPU time compiling may take (docs/jit.md, "The budget").
 //
 // Any thread may call. SHUNT_JIT_BUDGET gives the percentage at first use.
 #pragma once
@@ -9,22 +9,22 @@
 
 namespace shunt::jit {
 
-/// How much of the CPU time that the process has used so far the compiler's thread may have used, LLVM's load included:
-/// percent, from 0 (nothing is compiled by itself) to 100 (no bound). Throws for other values. SHUNT_JIT_SYNC and
-/// SHUNT_JIT_KEEP lift it, and so does wait_idle() while somebody waits.
+/// Sets how much of the CPU time that the process has used so far the compiler's thread may use, including the load of
+/// LLVM. In percent, from 0 (nothing is compiled unless the program asks for it) to 100 (no limit); throws for other
+/// values. SHUNT_JIT_SYNC and SHUNT_JIT_KEEP lift the budget, and so does wait_idle() while it waits.
 SHUNT_API void set_budget(double percent);
-/// The percentage in force: 100 where it is lifted.
+/// The percentage in force; 100 while the budget is lifted.
 SHUNT_API double budget();
 
-/// What compiling may cost, and has cost, in milliseconds of CPU time; of this process, not of its parent.
+/// The budget and the CPU milliseconds used so far, by this process without its parent.
 struct BudgetStats {
   double percent = 100;    // as budget()
-  double process_ms = 0;   // used by the process so far
-  double compiler_ms = 0;  // used under the budget: by the compiler's thread, LLVM's load included, and by recordings
-  double lifted_ms = 0;    // and while the budget was lifted
-  uint64_t waiting = 0;    // pairs and fused loops that are queued
+  double process_ms = 0;   // used by the process
+  double compiler_ms = 0;  // used under the budget, by the compiler's thread (with LLVM's load) and by recordings
+  double lifted_ms = 0;    // used while the budget was lifted
+  uint64_t waiting = 0;    // pairs and fused loops in the queue
 };
-/// The budget as it stands now.
+/// The figures of this moment.
 SHUNT_API BudgetStats budget_stats();
 
 }  // namespace shunt::jit

@@ -1,9 +1,9 @@
-// The disk cache of thunks and fused loops, as programs and bin/shunt see it: where it is, what lies in it.
+// The disk cache of thunks and fused loops, for programs and bin/shunt: its directory and its entries.
 //
-// Any thread may call. SHUNT_JIT_CACHE=on|off|<directory> says where it is at the first use; by default it is the
-// user's cache directory, and there is none without one of the user's own. An entry is used by a process with the same
-// builds, CPU and plan (or description of a fused loop) alone; all else is compiled. Nothing about the cache is ever an
-// error for a call.
+// Any thread may call. SHUNT_JIT_CACHE=on|off|<directory> chooses the directory at first use. The default is the user's
+// cache directory; without one that belongs to the user, there is no cache. A process uses an entry only if builds, CPU
+// and plan (or description of a fused loop) are the same; otherwise it compiles. A problem with the cache never makes a
+// call fail.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -15,35 +15,36 @@
 
 namespace shunt::jit {
 
-/// Where code is loaded from and stored to; empty: nowhere.
+/// The directory from which code is loaded and to which it is stored; empty if there is no cache.
 SHUNT_API std::string cache_directory();
-/// An absolute path, or empty: neither load nor store from now on.
+/// Sets the directory for later loads and stores; empty turns the cache off. Throws unless `directory` is empty or an
+/// absolute path, and in a program with more rights than its caller (AT_SECURE).
 SHUNT_API void set_cache_directory(const std::string& directory);
-/// What SHUNT_JIT_CACHE=on means: $XDG_CACHE_HOME/shunt, else ~/.cache/shunt; empty where neither is known.
+/// The directory for SHUNT_JIT_CACHE=on: $XDG_CACHE_HOME/shunt, else ~/.cache/shunt; empty if neither is known.
 SHUNT_API std::string default_cache_directory();
 
 /// One file of the cache.
 struct CacheEntry {
-  /// Whether this process can use an entry.
+  /// Whether this process can use an entry; kDamaged: no process can.
   enum class State : uint8_t {
     kUsable,
-    kOther,  // of another build, another CPU, or another program's layout
+    kOther,  // of another build or CPU, or of a program with another layout
     kDamaged
   };
-  std::string file;  // its name in the directory
-  /// The file's size.
-  uint64_t bytes = 0;
-  int64_t used = 0;  // seconds since 1970, to a day's accuracy
-  /// Whether this process can use it.
-  State state = State::kDamaged;
-  std::string problem;  // of entries that this process can't use
-  // Of the pair, where it can be read; of a fused loop: how many steps, "", its inputs.
+  std::string file;               // its name in the directory
+  uint64_t bytes = 0;             // of the file
+  int64_t used = 0;               // the last use in seconds since 1970, accurate to a day
+  State state = State::kDamaged;  // of this entry
+  std::string problem;            // why this process can't use it; empty if kUsable
+  // Of the pair, if they can be read. Of a fused loop: the number of steps, "", the inputs.
   std::string op, keys, signature;
 };
 
-/// What lies in the directory, by name. Throws where it can't be read, is not the user's own, or there is no compiler.
+/// The entries in a directory, sorted by name. Throws if the directory can't be read or doesn't belong to the user, or
+/// if there is no compiler.
 SHUNT_API std::vector<CacheEntry> cache_entries(const std::string& directory);
-/// Removes all entries, and what an interrupted process left; returns how many files. Throws as cache_entries().
+/// Removes all entries, and files that an interrupted process left. Returns the number of files. Throws as
+/// cache_entries().
 SHUNT_API size_t cache_clear(const std::string& directory);
 
 }  // namespace shunt::jit

@@ -1,8 +1,8 @@
-// Libraries and programs of others whose kernels carry bitcode, and so can be inlined into thunks: what CMake's
-// shunt_add_kernels makes of a target.
+// Kernel libraries: libraries and programs of other projects whose kernels carry bitcode, so the compiler can inline
+// them into thunks. CMake's shunt_add_kernels makes a target one.
 //
-// A KernelLibrary object in such a library tells the compiler of it while it is loaded. Made before the library's
-// registrations, and destroyed after them, so a kernel that is registered has its bitcode known. Any thread.
+// A KernelLibrary object in such a library registers it with the compiler. It is made before the library's
+// registrations and destroyed after them, so the bitcode of every registered kernel is known. Any thread.
 #pragma once
 
 #include <shunt/core/function_ref.h>
@@ -16,12 +16,12 @@
 
 namespace shunt::jit {
 
-/// A library whose kernels carry bitcode.
+/// The registration of a library with the compiler, while it lives.
 class SHUNT_API KernelLibrary {
  public:
-  /// [begin, end): section shunt_bc of the library that they lie in. It is copied.
+  /// [begin, end) is the section shunt_bc of the library, which is copied.
   KernelLibrary(const char* begin, const char* end);
-  /// From here on no compile reads anything of the library.
+  /// After it, no compile reads memory of the library.
   ~KernelLibrary();
   KernelLibrary(const KernelLibrary&) = delete;
   KernelLibrary& operator=(const KernelLibrary&) = delete;
@@ -30,30 +30,29 @@ class SHUNT_API KernelLibrary {
   uint64_t number_ = 0;
 };
 
-/// One loaded library. Constant but for `index`; whoever holds one (a lease) may read it when the library is gone.
+/// One registered library. Constant, except for `index`. A LibraryLease may be read after the library was unloaded.
 struct LoadedLibrary {
   using Range = std::pair<uint64_t, uint64_t>;  // addresses [first, second)
 
-  uint64_t number = 0;  // never given to another
-  std::string path;     // of its file
-  bool main_program = false;
-  uint64_t bias = 0;  // from addresses in the file to those in memory
-  std::vector<Range> segments;
-  std::shared_ptr<const std::string> bitcode;
-  mutable std::shared_ptr<const void>
-      index;  // what the compiler has read of it; touched inside withLoadedLibraries only
+  uint64_t number = 0;                         // never reused
+  std::string path;                            // of its file
+  bool main_program = false;                   // it is the executable, not a shared library
+  uint64_t bias = 0;                           // added to an address in the file gives that in memory
+  std::vector<Range> segments;                 // its memory, if it is still loaded
+  std::shared_ptr<const std::string> bitcode;  // a copy, which outlives the library
+  mutable std::shared_ptr<const void> index;   // of the bitcode, made by the compiler; in withLoadedLibraries only
 };
-/// Keeps a library's bitcode in memory.
+/// Keeps a library's bitcode in memory, but not the library.
 using LibraryLease = std::shared_ptr<const LoadedLibrary>;
 
-/// Those that are loaded, oldest first.
+/// The registered libraries, oldest first.
 SHUNT_API std::vector<LibraryLease> kernel_libraries();
-/// Calls `use` while none of them can go. It must not call the dynamic linker, whose lock may be held by who is loading
-/// one.
+/// Calls `use` with the registered libraries; none can be unloaded meanwhile. `use` must not call the dynamic linker: a
+/// thread that loads a library may hold its lock and wait for this call.
 SHUNT_API void withLoadedLibraries(FunctionRef<void(const std::vector<LibraryLease>&)> use);
-/// The number of the one that an address lies in; 0 where it is none of theirs.
+/// The number of the registered library that contains an address; 0 if there is none.
 SHUNT_API uint64_t libraryNumberOf(const void* address);
-/// Grows with every library that comes or goes: addresses noted at another generation may be something else's by now.
+/// Increases when a library is registered or removed. An address noted at another generation may be reused by now.
 SHUNT_API uint64_t libraryGeneration();
 
 }  // namespace shunt::jit

@@ -1,4 +1,4 @@
-// The tiers of compiled code. Constants only.
+// The tiers of compiled code: constants.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -7,7 +7,7 @@
 
 namespace shunt::jit {
 
-/// How much a compile spends. Note [Tiers] (src/tiering/timed_call.cpp).
+/// How thorough a compile is; kFirst is the quick one. Note [Tiers] (src/tiering/timed_call.cpp).
 enum class Tier : uint8_t { kFirst = 1, kSecond = 2 };
 
 }  // namespace shunt::jit

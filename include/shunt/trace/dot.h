@@ -1,4 +1,4 @@
-// A graph as a drawing.
+// toDot(): draws a graph with Graphviz.
 #pragma once
 
 #include <shunt/trace/graph.h>
@@ -7,9 +7,9 @@
 
 namespace shunt {
 
-/// The graph in Graphviz's language, DOT: a box for each node with its operator and the dtypes and sizes of its
-/// results, an ellipse for each input, constant and output, and arrows named as the arguments that take the value. The
-/// same text for the same graph.
+/// The graph as a program in DOT, Graphviz's language. A box is a node, with its operator and the dtypes and sizes of
+/// its results. An ellipse is an input, constant or output. An arrow is named after the argument that takes the value.
+/// Equal graphs give equal texts. Any thread, as long as no other changes the graph.
 SHUNT_API std::string toDot(const Graph& graph);
 
 }  // namespace shunt

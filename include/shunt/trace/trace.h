@@ -8,16 +8,21 @@
 //     return loss;
 //   }, std::tuple{x, y});
 //
+// A trace records one thread, the caller's. Several threads may trace at once.
+//
 // Note [Tracing]
-// The function gets wrappers (key Tracer), each of which holds a tensor: the real one, on which everything really
-// happens, or with TraceOptions::fake one without elements, so that the trace has no effects. An operator called with a
-// wrapper, or anywhere on this thread meanwhile, is recorded as the caller called it, and runs below on what the
-// wrappers hold; Autograd records its graph there. Backward formulas run on these tensors too: they are known by
-// identity, and a plain tensor that isn't known is captured as a constant. What is no operator is not recorded: C++
-// numbers and branches are those of the traced run, sizes are fixed, manual_seed() isn't seen.
-// Numbers of a traced tensor (item(), its conversion to a C++ value, data_ptr()) are an error, as is a dispatch mode
-// entered by the function, and a trace() in a trace(). A wrapper that outlives its trace is dead: using it is an error.
-// Whatever ends the function restores the thread's state.
+// The function gets wrappers (key Tracer). Each holds a tensor: the real one, so that all effects happen, or, with
+// TraceOptions::fake, one without elements, so that the trace has no effects.
+//   - An operator that is called with a wrapper, or anywhere on this thread during the trace, is recorded as it was
+//     called. It runs below on the tensors that the wrappers hold, where Autograd records its graph.
+//   - Backward formulas run on these tensors too, which are known by identity. A plain tensor that isn't known is
+//     captured as a constant.
+//   - Only operators are recorded. C++ numbers and branches are those of the traced run, sizes are fixed, and
+//     manual_seed() isn't seen.
+//   - These throw: numbers of a traced tensor (item(), conversion to a C++ value, data_ptr()), a dispatch mode that the
+//     function enters, a trace() in a trace().
+//   - A wrapper that outlives its trace is dead: using it throws.
+//   - However the function ends, the thread's state is restored.
 #pragma once
 
 #include <shunt/trace/graph.h>
@@ -33,11 +38,11 @@ namespace autocast {
 class CastCacheAside;
 }
 
-/// What trace() is to record.
+/// Options of trace().
 struct TraceOptions {
-  /// Graph::functionalized() of what was recorded.
+  /// Returns Graph::functionalized() of the recorded graph.
   bool functionalize = false;
-  /// Values are fake tensors: nothing is computed, captured tensors aren't written.
+  /// Runs the function on fake tensors: nothing is computed, and captured tensors aren't written.
   bool fake = false;
 };
 
@@ -48,7 +53,7 @@ namespace detail {
 
 class Recording;
 
-/// One call of trace(), for the thread that made it.
+/// One call of trace(). For the thread that made it.
 class SHUNT_API TraceCall {
  public:
   explicit TraceCall(const TraceOptions& options);
@@ -68,11 +73,11 @@ class SHUNT_API TraceCall {
    private:
     TraceCall& call_;
     uint64_t included_;
-    std::unique_ptr<autocast::CastCacheAside> casts_;  // whose results a graph would take for constants
+    std::unique_ptr<autocast::CastCacheAside> casts_;  // else cached casts would become constants of the graph
   };
-  /// A result of the function, inside of the scope.
+  /// Notes a result of the function. Call it inside the scope.
   void output(const Tensor& t);
-  /// A tensor to stand for others, which is not recorded.
+  /// A tensor that stands for others. Making it is not recorded.
   static Tensor placeholder();
   Graph finish();
 
@@ -80,7 +85,7 @@ class SHUNT_API TraceCall {
   friend struct TracedResults;
   TraceOptions options_;
   intrusive_ptr<intrusive_ptr_target> recording_;
-  std::vector<Tensor> results_;  // what the outputs stand for
+  std::vector<Tensor> results_;  // the tensors behind the outputs
   Recording& recording() const;
 };
 
@@ -91,7 +96,7 @@ struct TakesParts<F, std::tuple<Parts...>> : std::is_invocable<F&, const Parts&.
 template <class F, class A, class B>
 struct TakesParts<F, std::pair<A, B>> : std::is_invocable<F&, const A&, const B&> {};
 
-// The parts first: what vmap and grad return takes anything, and can't be asked.
+// The parts first: functions that vmap and grad return accept any argument types, so is_invocable can't decide.
 template <class F, class In>
 decltype(auto) callTraced(F& f, const In& inputs) {
   if constexpr (TakesParts<F, In>::value)
@@ -104,9 +109,10 @@ decltype(auto) callTraced(F& f, const In& inputs) {
 
 }  // namespace detail
 
-/// Runs f(inputs) once, or f(inputs...) where they are a tuple, and returns what it did as a graph. Inputs: a Tensor, a
-/// tuple, array or vector of Tensors, nested too. f returns one of these, or nothing; the graph's outputs are the
-/// defined tensors of the result, in order. Throws what f throws, and for what can't be recorded (Note [Tracing]).
+/// Runs f(inputs) once, or f(inputs...) if they are a tuple, and returns the operators that it called as a graph.
+/// Inputs are a Tensor, or tuples, arrays or vectors of Tensors, which may be nested. `f` returns one of these, or
+/// nothing; the outputs of the graph are the defined tensors of the result, in order. Throws what `f` throws, and if
+/// `f` does what can't be recorded (Note [Tracing]).
 template <class F, class In>
 Graph trace(F&& f, const In& inputs, const TraceOptions& options = {}) {
   static_assert(detail::TensorsIn<In>::kAny,

@@ -1,4 +1,4 @@
-// Batching rules: how vmap runs a program's operator once for a whole batch.
+// Batching rules: how vmap runs a custom operator once for a whole batch.
 //
 //   Batched scale(const Batched& x, double k) {  // of mine::scale(Tensor x, float k) -> Tensor
 //     static const auto op = Dispatcher::singleton().findSchemaOrThrow("mine::scale", "")
@@ -7,13 +7,13 @@
 //   }
 //   SHUNT_LIBRARY_FRAGMENT(mine, m) { register_vmap(m, "mine::scale", &scale); }
 //
-// Without a rule vmap calls an operator once for each sample. A rule gets the arguments of one call, each tensor with
-// the dimension that is the batch, and returns the results with theirs. It runs outside of the vmap: the operators that
-// it calls get whole batches, record gradients and come to transforms further out as in any other function.
-// Elementwise operators (Library::elementwise) need no rule.
+// A rule gets the arguments of one call, each tensor with its batch dimension, and returns the results with theirs. It
+// runs outside its vmap: the operators that it calls get whole batches, record gradients, and pass through the outer
+// transforms as usual. Without a rule, vmap calls an operator once for each sample. Elementwise operators
+// (Library::elementwise) need no rule.
 //
-// A rule is registered as a kernel is: it is in force while its Library lives, and a newer one goes on top. Any thread
-// may register; a rule is called on the threads that run vmap, by several at once.
+// A rule is registered like a kernel: it is in force while its Library lives, and a newer rule overrides older ones.
+// Any thread may register. Several threads that run vmap may call a rule at once.
 #pragma once
 
 #include <shunt/core/library.h>
@@ -24,63 +24,64 @@
 
 namespace shunt {
 
-/// A tensor of a batched call.
+/// A tensor of a batched call, with its batch dimension.
 struct Batched {
-  Tensor value;
-  /// The dimension of `value` that counts samples, not negative in arguments; nullopt where all samples share `value`.
+  Tensor value;  // of the whole batch
+  /// The dimension of `value` that counts samples; nullopt if all samples share `value`. In arguments it is never
+  /// negative; in results, a negative one counts from the end.
   std::optional<int64_t> dim = std::nullopt;
 
-  /// Whether samples have values of their own.
+  /// Whether each sample has its part of `value`.
   bool is_batched() const { return dim.has_value(); }
-  /// How many dimensions one sample has.
+  /// The number of dimensions of one sample.
   int64_t sample_dim() const { return value.dim() - (dim ? 1 : 0); }
-  /// A view of the value with the batch as its first dimension; `value` itself where it has no batch.
+  /// A view of `value` with the batch as its first dimension; `value` itself if it has no batch.
   SHUNT_API Tensor in_front() const;
-  /// The same, but a value without batch is repeated for `size` samples, without a copy.
+  /// The same, but a value without a batch is expanded to `size` samples, without a copy.
   SHUNT_API Tensor in_front(int64_t size) const;
-  /// For operators that broadcast: the batch in front, and dimensions of size 1 after it, so that a sample shows `dims`
-  /// of them. `value` itself where it has no batch.
+  /// For operators that broadcast: a view with the batch first, then dimensions of size 1, so that a sample has `dims`
+  /// dimensions. `value` itself if it has no batch.
   SHUNT_API Tensor aligned(int64_t dims) const;
 };
 
-/// What the innermost vmap says of a call.
+/// What a rule may need to know of the innermost vmap.
 struct BatchInfo {
-  /// The number of samples.
+  /// The number of samples; may be 0.
   int64_t size;
-  /// What random operators are to do; a rule of such an operator obeys it.
+  /// What random operators do. The rule of a random operator must follow it.
   Randomness randomness;
 };
 
-/// One call of an operator with at least one batched tensor, as a boxed rule sees it. Belongs to the caller, for the
-/// time of the call.
+/// One call of an operator with at least one batched tensor, for a boxed rule. The caller owns it; it is valid during
+/// the call.
 class SHUNT_API BatchingRuleCall {
  public:
-  /// One for each tensor of an argument.
+  /// The batch dimension of each tensor of an argument.
   using Dims = std::vector<std::optional<int64_t>>;
 
-  /// What was called, and in which vmap.
+  /// The operator that was called, and the vmap in which.
   const OperatorHandle& op() const { return op_; }
   const BatchInfo& info() const { return info_; }
   size_t num_arguments() const { return arguments_.size(); }
-  /// An argument, in the schema's order, with values in the place of batched tensors.
+  /// Argument `i` of the schema, with Batched::value in place of batched tensors. Throws if `i` is out of range.
   IValue& argument(size_t i) { return arguments_.at(i); }
-  /// The dimensions of an argument's tensors: one of a tensor, one for each member of a list, none of other arguments.
+  /// The batch dimensions of argument `i`: one of a tensor, one per member of a list, none of other arguments.
   const Dims& in_dims(size_t i) const { return in_dims_.at(i); }
-  /// A tensor argument; an undefined value where it is absent. Throws for arguments of other types.
+  /// A tensor argument; its value is undefined if it is absent. Throws for arguments of other types.
   Batched batched(size_t i) const;
-  /// The members of a list of tensors, undefined ones where they are absent.
+  /// The members of a list of tensors; absent ones have undefined values.
   std::vector<Batched> batched_list(size_t i) const;
 
-  /// The next result. One of a written argument is that argument's value, which the rule has written.
+  /// Adds the next result. For a written argument, this is the argument's Batched, whose value the rule has written.
   void add_result(Batched result) { results_.push_back({{std::move(result)}, false}); }
   void add_result(std::vector<Batched> list) { results_.push_back({std::move(list), true}); }
 
-  /// What add_result() was given.
+  /// One result, as add_result() got it.
   struct Result {
     std::vector<Batched> tensors;
     bool is_list;
   };
-  /// For the caller of the rule.
+  /// For the code that calls the rule.
   BatchingRuleCall(const OperatorHandle& op, BatchInfo info, Stack arguments, std::vector<Dims> in_dims);
   const std::vector<Result>& results() const { return results_; }
 
@@ -96,10 +97,10 @@ namespace detail {
 
 struct BatchingRule {
   std::function<void(BatchingRuleCall&)> run;
-  std::optional<CppSignature> signature;  // of the rule, with schema types; none of a boxed one
+  std::optional<CppSignature> signature;  // of the rule, with schema types; nullopt for a boxed rule
 };
 
-/// Throws, and registers nothing, where the operator isn't defined, or its schema has no place for the rule.
+/// Throws, and registers nothing, if the operator isn't defined or its schema doesn't fit the rule.
 SHUNT_API void registerBatchingRule(Library& m, std::string_view name, BatchingRule rule, std::source_location where);
 SHUNT_API Library libraryOfBatchingRule(std::string_view name, BatchingRule rule, std::source_location where);
 
@@ -108,7 +109,7 @@ inline constexpr bool kIsTensors =
     std::is_same_v<T, Tensor> || std::is_same_v<T, std::optional<Tensor>> || std::is_same_v<T, TensorList> ||
     std::is_same_v<T, TensorOptList> || std::is_same_v<T, std::vector<Tensor>>;
 
-/// How a rule takes an argument: tensors as Batched, others as kernels do.
+/// How a rule takes an argument: a tensor as Batched, others as a kernel takes them.
 template <class T>
 struct RuleArgument {
   static_assert(
@@ -166,7 +167,7 @@ struct RuleReturn<std::tuple<R...>> {
   }
 };
 
-/// A rule with arguments of its operator's types, maybe after the BatchInfo.
+/// A rule with typed arguments, which may have a BatchInfo before them.
 template <class R, class Args>
 struct TypedRule;
 template <class R, class... A>
@@ -190,7 +191,7 @@ struct TypedRule<R, boxing::Types<A...>> {
   }
 
  private:
-  /// The operator may have been defined anew, with another schema.
+  /// Needed because the operator may have been defined again since, with another schema.
   static void checkCount(const BatchingRuleCall& call) {
     SHUNT_CHECK(call.num_arguments() == sizeof...(A), "vmap: the batching rule of operator ", call.op().operator_name(),
                 " takes ", sizeof...(A), " arguments, and the operator has ", call.num_arguments());
@@ -226,23 +227,25 @@ BatchingRule makeBatchingRule(F f) {
 
 }  // namespace detail
 
-/// Registers a batching rule for the operator `name`, "mine::op" or "mine::op.overload", in a block or library `m` of
-/// its namespace; a block for a key has to be for Batched. The rule is a function, or a callable that can be copied:
-///   R rule(A...), R rule(const BatchInfo&, A...)   with the arguments and results of the operator's kernels, but
-///                                                  Batched, std::optional<Batched> and std::vector<Batched> in the
-///                                                  place of Tensor, std::optional<Tensor> and TensorList
+/// Registers a batching rule for the operator `name` ("mine::op" or "mine::op.overload"). `m` is a block or library of
+/// its namespace; a block for a key must be for Batched. The rule is a function or a copyable callable:
+///   R rule(A...), R rule(const BatchInfo&, A...)   as a kernel of the operator, but with Batched in place of Tensor,
+///                                                  std::optional<Batched> of std::optional<Tensor>, and
+///                                                  std::vector<Batched> of TensorList
 ///   void rule(BatchingRuleCall&)                   for any operator
-/// It serves calls in a vmap in which an argument is batched; in all other calls nothing changes.
-/// Throws, and leaves everything as it was, where no operator of that name is defined, its schema doesn't fit the
-/// rule, or it returns what isn't a tensor. Calls throw where a result's dimension doesn't exist or isn't as large as
-/// the batch, a result with a dimension is undefined, or there are more or fewer results than the schema has.
+/// The rule is called in a vmap, if an argument is batched. Other calls don't change.
+/// Registration throws, and changes nothing, if no operator of that name is defined, its schema doesn't fit the rule,
+/// or it returns something else than tensors. A call throws if
+///   - the dimension of a result doesn't exist, or its size differs from the batch's;
+///   - a result with a dimension is undefined;
+///   - the number of results is not that of the schema.
 template <class F>
 void register_vmap(Library& m, std::string_view name, F rule,
                    std::source_location where = std::source_location::current()) {
   detail::registerBatchingRule(m, name, detail::makeBatchingRule(std::move(rule)), where);
 }
 
-/// The same at any time: the rule is in force as long as the library that is returned.
+/// The same outside a library block. The rule is in force while the returned library lives.
 template <class F>
 [[nodiscard]] Library register_vmap(std::string_view name, F rule,
                                     std::source_location where = std::source_location::current()) {

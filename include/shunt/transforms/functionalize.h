@@ -1,6 +1,6 @@
-// Functionalize: programs that write in place and into views run without a single write. A functional tensor looks like
-// the tensor that it was made of; an in-place operator on it computes the functional form and gives the tensor, and
-// every alias of it, the new value.
+// Functionalize: runs a program that writes in place and into views without a single write. A functional tensor looks
+// like the tensor that it was made from. An in-place operator on it computes the functional form, and gives the tensor
+// and every alias of it the new value.
 //
 //   Tensor x = shunt::to_functional(shunt::zeros({2, 2}));
 //   x[0].add_(1);                                   // select, add and select_scatter; x now shows [[1, 1], [0, 0]]
@@ -9,26 +9,27 @@
 //   auto g = shunt::functionalize([](const Tensor& x) { x.t().mul_(2); return x.sum(); });
 //   Tensor s = g(x);                                // x is written once, at the end
 //
+// A base and its aliases are for one thread at a time. Guards act on the thread that made them.
+//
 // Note [Functional tensors]
-// A functional tensor is a wrapper: a TensorImpl with the key Functionalize and without data. It holds a *base*, shared
-// with its aliases, and its own *chain* of view operators. The base holds the value, an ordinary tensor that nobody
-// writes, and its generation. What a tensor shows is its chain applied to the base's value, done again when the base
+// A functional tensor is a wrapper: a TensorImpl with the key Functionalize and without data. It has a *base*, shared
+// with its aliases, and a *chain* of view operators. The base holds the value, an ordinary tensor that nobody writes,
+// and its generation. A tensor shows its chain applied to the base's value. The chain is applied again when the base
 // has a new generation.
 //   - An operator that writes nothing runs on the values. A result that shares memory with an argument's value becomes
-//   an alias of
-//     that argument, with the operator as one more link; every other result gets a base of its own.
-//   - One that writes first runs on fake tensors of the same geometry and graph (fake_tensor.h), which throws what the
-//   plain call
-//     would throw and tells the shape that out= gets. Then its functional form, found by comparing schemas, runs on the
-//     values, and the result becomes the new value: of the base itself, or through the chain. The inverse of a link is
-//     the operator <name>_scatter where there is one (slice_scatter), else as_strided_scatter, which is right for any
-//     views.
-//   - In-place view operators (t_, squeeze_) add a link.
-// A new value keeps sizes, strides, offset and the storage's size of the old one, so views and results are those of the
-// plain program, bit by bit. Autograd, Autocast and the kernels run below on the values: graphs are recorded there, and
-// Tensor's autograd methods answer for them. A leaf changed under no_grad stays the leaf: it keeps requires_grad, grad
-// and accumulator. When an in-place view operator gives it another shape there, the user's tensor gets that shape too,
-// so that gradients arrive in it. One base and its aliases are for one thread at a time.
+//     an alias of that argument, with the operator as one more link. Other results get a new base.
+//   - An operator that writes first runs on fake tensors of the same geometry and graph (fake_tensor.h). This throws
+//     what the plain call would throw, and finds the shape that out= gets. Then its functional form, found by comparing
+//     schemas, runs on the values. The result becomes the new value: of the base itself, or through the chain. The
+//     inverse of a link is the operator <name>_scatter if it exists (slice_scatter), else as_strided_scatter, which
+//     fits all views.
+//   - An in-place view operator (t_, squeeze_) adds a link.
+// A new value keeps sizes, strides, offset and storage size of the old one. So views and results are those of the plain
+// program, to the bit.
+//   - Autograd, Autocast and the kernels run below, on the values. Graphs are recorded there, and Tensor's autograd
+//     methods use them.
+//   - A leaf that is changed under no_grad stays the leaf, with its requires_grad, grad and accumulator. If an in-place
+//     view operator changes its shape there, the user's tensor gets that shape too, so that gradients fit it.
 #pragma once
 
 #include <shunt/core/ivalue.h>
@@ -45,47 +46,48 @@
 
 namespace shunt {
 
-/// A functional tensor with `t` as its value, and a base of its own: other aliases of `t` are not tracked. `t` is not
-/// written, and must not be while the result is in use; a leaf may get another shape (Note [Functional tensors]).
-/// Throws when `t` is undefined or functional already.
+/// A functional tensor with `t` as its value and a new base: other aliases of `t` are not tracked. `t` is not written,
+/// and must not be written while the result is in use. A leaf's shape may change: Note [Functional tensors]. Throws if
+/// `t` is undefined or already functional.
 SHUNT_API Tensor to_functional(const Tensor& t);
-/// The value that a functional tensor has now; not to be written. Throws for other tensors.
+/// The current value of a functional tensor, which must not be written. Throws for other tensors.
 SHUNT_API Tensor from_functional(const Tensor& t);
-/// Whether `t` is a functional tensor; an undefined one isn't.
+/// Whether `t` is defined and functional.
 inline bool is_functional(const Tensor& t) { return t.defined() && t.key_set().has(Functionality::Functionalize); }
 
 /// While it lives, on the thread that made it, factories return functional tensors. Plain tensors are constants:
-/// operators with plain tensors only run as ever, and writing to one from a functional tensor is an error.
+/// operators with plain tensors only run as usual, and writing a functional tensor to a plain one throws.
 class [[nodiscard]] FunctionalizeGuard {
  public:
   FunctionalizeGuard() : guard_(DispatchKey::Functionalize) {}
-  /// Whether one is active on this thread.
+  /// Whether a guard is active on this thread.
   static bool is_enabled() { return tls_is_included(DispatchKey::Functionalize); }
 
  private:
   IncludeDispatchKeyGuard guard_;
 };
 
-/// While it lives, on the thread that made it, every call that Functionalize makes below is checked: its schema must
-/// not write, versions and bytes of all its tensors must be the same after it, and no operator that its kernels call
-/// through the dispatcher may write to memory of the program: what a checked call was given or returned. Kernels write
-/// to memory of their own. A violation throws. Not seen: backward formulas, and what kernels do with pointers to memory
-/// that they were not given. Slow: copies every argument's storage.
+/// While it lives, on the thread that made it, every call that Functionalize makes below is checked. It throws if
+///   - the schema of the call writes;
+///   - the version, bytes or shape of an argument differ after the call;
+///   - an operator that its kernels call through the dispatcher writes to memory of the program, which is all that a
+///     checked call was given or has returned. Kernels may write to memory that they allocate.
+/// Backward formulas, and writes through pointers to memory that a kernel was not given, are not seen. Slow: each call
+/// copies the storage of every argument.
 class SHUNT_API FunctionalizeCheckGuard {
  public:
   FunctionalizeCheckGuard();
   ~FunctionalizeCheckGuard();
   FunctionalizeCheckGuard(const FunctionalizeCheckGuard&) = delete;
   FunctionalizeCheckGuard& operator=(const FunctionalizeCheckGuard&) = delete;
-  /// Calls checked since it was made.
+  /// The number of calls checked since it was made.
   int64_t calls() const;
 
  private:
   int64_t first_;
 };
 
-/// The operator that computes without writing what `op`, which writes, would write; nothing when no schema fits. For
-/// tests and tools.
+/// The operator that computes what `op` writes, and writes nothing; nullopt if no schema fits. For tests and tools.
 SHUNT_API std::optional<OperatorHandle> functional_form(const OperatorHandle& op);
 
 namespace detail {
@@ -95,12 +97,12 @@ class SHUNT_API FunctionalizeCall {
  public:
   FunctionalizeCall();
   ~FunctionalizeCall();
-  /// Inputs that share memory become aliases where they can, and one tensor given twice one functional tensor. Inside
-  /// another call, or under a guard, everything stays what it is.
+  /// The functional tensor of an input. Inputs that share memory become aliases if possible, and a tensor that is given
+  /// twice becomes one functional tensor. Inside another call, or under a guard, returns `t`.
   Tensor wrap(const Tensor& t);
-  /// Writes to the inputs, with resize_, as_strided_ and copy_, what the function has changed.
+  /// Writes what the function has changed to the inputs, with resize_, as_strided_ and copy_.
   void writeBack();
-  /// After writeBack(): an input itself, a view of one made again on it, or the value.
+  /// After writeBack(): the input itself, a view of an input made again on it, or the value.
   Tensor unwrap(const Tensor& t);
 
  private:
@@ -108,8 +110,8 @@ class SHUNT_API FunctionalizeCall {
   std::unique_ptr<Inputs> inputs_;
 };
 
-/// How a value holds tensors: not at all, or map(value, f) is the value with f(const Tensor&) -> Tensor in the place of
-/// each. Undefined ones stay, unless F::kTakesUndefined: then f gets them, too, and one for an optional without tensor.
+/// How a type holds tensors. If kAny, map(value, f) returns the value with f(const Tensor&) -> Tensor in place of each
+/// tensor. Undefined ones stay. With F::kTakesUndefined, f gets these too, and one for each optional without a tensor.
 template <class T>
 struct TensorsIn {
   static constexpr bool kAny = false;
@@ -229,13 +231,14 @@ T unwrapAll(FunctionalizeCall& call, T&& value) {
 
 }  // namespace detail
 
-/// A function that does what `f` does to the same arguments, but without writes: wraps tensors among the arguments
-/// (Tensor, TensorList; optional, vector, array, pair and tuple of them), runs `f` under a FunctionalizeGuard, writes
-/// what became of the arguments back at the end, and returns what f returns with plain tensors in it. Other containers
-/// of tensors don't compile; tensors in members of the user's own types are not seen, and so are constants. When `f`
-/// throws, the arguments are as they were. Under a FunctionalizeGuard it is `f` itself. Throws what f throws, and where
-/// an argument is used after another that shares its memory was written, if the one can't be known from the other:
-/// other dtypes, leaves of their own, wrappers of one tensor.
+/// Returns a function that does what `f` does, but without writes. It wraps tensors among the arguments (Tensor,
+/// TensorList; optional, vector, array, pair and tuple of them) and runs `f` under a FunctionalizeGuard. Then it writes
+/// back what `f` has changed of the arguments, and returns the result of `f` with plain tensors.
+///   - Other containers of tensors don't compile. Tensors in members of other types are not seen; they are constants.
+///   - Under a FunctionalizeGuard, the returned function is `f` itself.
+/// It throws what `f` throws, and leaves the arguments unchanged then. It also throws if `f` uses an argument after
+/// another that shares its memory was written, and the new value can't be found from the other's: they have different
+/// dtypes, are separate leaves, or are wrappers of one tensor.
 template <class F>
 auto functionalize(F f) {
   return [f = std::move(f)]<class... Args>(Args&&... args) {

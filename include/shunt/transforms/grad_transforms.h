@@ -5,10 +5,12 @@
 //   auto each = shunt::vmap(shunt::grad(loss), {.in_dims = {std::nullopt, 0, 0}});   // a gradient for each sample
 //   Tensor h = shunt::hessian([](const Tensor& v) { return v.pow(3).sum(); })(v);
 //
-// Nothing is accumulated into any tensor's grad(). They nest in each other, and with vmap, in any order, and the
-// results are differentiable by autograd where the arguments require grad. A transformed function may be called on any
-// thread, and by several at once if the function that it holds may. The tensors that a function gets are good until it
-// returns: a copy that it left somewhere is an error where it is used.
+// A transform returns a callable that holds a copy of the function.
+//   - No gradient is accumulated into the grad() of a tensor.
+//   - Transforms nest in each other and in vmap, in any order.
+//   - Results are differentiable by autograd if arguments require grad.
+//   - Any thread may call a transformed function, several at once if they may call the function itself.
+//   - The tensors that the function gets are valid until it returns. Using one later throws if any of it was recorded.
 #pragma once
 
 #include <shunt/transforms/vmap.h>
@@ -24,7 +26,7 @@ namespace shunt {
 
 namespace detail {
 
-/// The level in which a function is differentiated, with its inputs and outputs. Shared by what vjp returns.
+/// The level in which a function is differentiated, and the inputs of the function. vjp's pullback shares it.
 class SHUNT_API GradCall {
  public:
   /// `transform` is its name, for messages.
@@ -33,19 +35,19 @@ class SHUNT_API GradCall {
   GradCall(const GradCall&) = delete;
   GradCall& operator=(const GradCall&) = delete;
 
-  /// Between these two runs the function, or its gradients are computed.
+  /// "Inside" is between these two: there the function runs, and gradients are computed.
   void enter();
   void leave() noexcept;
-  /// A tensor of an argument that is differentiated. Throws unless it is of a floating dtype.
+  /// The input for a tensor of a differentiated argument. Throws unless its dtype is floating-point.
   Tensor wrap(size_t argument, const Tensor& t);
-  /// Throws unless the function returned one tensor with one element and without dimensions.
+  /// Throws unless the result is a defined 0-dim tensor of a floating dtype.
   void checkScalar(const Tensor& result) const;
-  /// The gradients of all inputs, in order, zeros where a result doesn't depend on one; of `outputs` with the given
-  /// gradients (0 where undefined); other transforms than vjp give none, which stands for 1. Inside.
+  /// The gradients of all inputs, in order; zeros for an input that no output depends on. `grads`: of vjp the gradients
+  /// of `outputs`, where undefined means 0; of other transforms empty, which means 1. Call it inside.
   std::vector<Tensor> gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads, bool keep_graph);
-  /// Gradients of all inputs as those of the arguments at `argnums` of `n`, one argument after the other.
+  /// The gradients of all inputs, sorted by the arguments at `argnums`; `n` is the number of arguments.
   std::vector<Tensor> ordered(std::vector<Tensor> gradients, const std::vector<int64_t>& argnums, size_t n) const;
-  /// The value of a tensor of the level; another tensor as it is. Outside.
+  /// The value of a tensor of the level; any other tensor unchanged. Call it outside.
   Tensor unwrap(const Tensor& t) const;
 
  private:
@@ -61,7 +63,7 @@ inline bool contains(const std::vector<int64_t>& list, size_t i, size_t n) {
 SHUNT_API void checkArgnums(const char* transform, const std::vector<int64_t>& argnums,
                             const std::vector<bool>& tensors);
 
-/// Runs `f` inside of the call's level, with the arguments at `argnums` wrapped.
+/// Runs `f` with the arguments at `argnums` wrapped. Call it inside.
 template <class F, class... Args>
 auto runTracked(GradCall& call, const F& f, const std::vector<int64_t>& argnums, const Args&... args) {
   size_t i = 0;
@@ -77,14 +79,14 @@ auto runTracked(GradCall& call, const F& f, const std::vector<int64_t>& argnums,
   return std::apply([&](auto&&... values) -> Result { return std::invoke(f, values...); }, wrapped);
 }
 
-/// `values` with tensors taken from `list` in order.
+/// `value` with its tensors replaced by those of `list` from `next` on, in order.
 template <class T>
 auto replaceTensors(const T& value, const std::vector<Tensor>& list, size_t& next) {
   return mapArgument(value, [&](const Tensor&) { return list[next++]; });
 }
 
-/// Every tensor of a result, in order, also the undefined ones, and an undefined one for each optional without tensor,
-/// so that those of two results of one type stand side by side.
+/// Every tensor of a result, in order, with undefined ones also for optionals without a tensor. So two results of one
+/// type have their tensors at the same positions.
 struct PlacesOf {
   static constexpr bool kTakesUndefined = true;
   std::vector<Tensor> all;
@@ -97,7 +99,7 @@ std::vector<Tensor> placesOf(const R& result) {
   return std::move(places.all);
 }
 
-/// Value and gradients of a function of one scalar result.
+/// The value of a function with a scalar result, and the gradients of the arguments at `argnums`.
 template <class F, class... Args>
 std::pair<Tensor, std::vector<Tensor>> valueAndGradients(const char* transform, const F& f,
                                                          const std::vector<int64_t>& argnums, const Args&... args) {
@@ -125,10 +127,10 @@ const First& firstOf(const First& first, const Rest&...) {
 
 }  // namespace detail
 
-/// A function that returns the gradient of `f`, which returns a tensor without dimensions, with respect to its first
-/// argument: a Tensor, or what the argument is of tensors (optional, vector, array, pair or tuple of them). All its
-/// tensors have to be of a floating dtype. Throws where f's result is no such scalar, or f writes to a tensor from
-/// outside with one that depends on the argument.
+/// Returns a function that computes the gradient of `f` with respect to its first argument. `f` must return a 0-dim
+/// Tensor. The argument is a Tensor, or an optional, vector, array, pair or tuple of Tensors, all of a floating dtype;
+/// the gradient has the same type and shapes. Throws if the result of `f` is not such a scalar, or if `f` writes values
+/// that depend on the argument to a tensor from outside.
 template <class F>
 auto grad(F f) {
   return [f = std::move(f)]<class... Args>(const Args&... args) {
@@ -137,8 +139,8 @@ auto grad(F f) {
     return detail::replaceTensors(detail::firstOf(args...), grads, next);
   };
 }
-/// The same with respect to the arguments of these numbers (negative ones count from the end), each named once: the
-/// gradients of their tensors, one argument after the other, in the order of `argnums`.
+/// The same with respect to the arguments at `argnums`, each named once; negative ones count from the end. Returns the
+/// gradients of their tensors, one argument after another, in the order of `argnums`.
 template <class F>
 auto grad(F f, std::vector<int64_t> argnums) {
   return [f = std::move(f), argnums = std::move(argnums)]<class... Args>(const Args&... args) -> std::vector<Tensor> {
@@ -146,7 +148,7 @@ auto grad(F f, std::vector<int64_t> argnums) {
   };
 }
 
-/// As grad, with the function's value: a pair of value and gradient.
+/// As grad, but the function returns a pair of value and gradient.
 template <class F>
 auto value_and_grad(F f) {
   return [f = std::move(f)]<class... Args>(const Args&... args) {
@@ -162,10 +164,12 @@ auto value_and_grad(F f, std::vector<int64_t> argnums) {
   };
 }
 
-/// What f(primals...) returns, and a function of a gradient of that (of the same type: tensors of its shapes, undefined
-/// ones for zeros; one for an undefined tensor or one without gradient counts for nothing) that gives the gradients of
-/// the primals: one as the primal is for one primal, a tuple of them for several. It may be called often, also in a
-/// vmap: that is how jacrev works; by one thread at a time. All primals have to hold floating tensors.
+/// Returns a pair of the result of f(primals...) and a function, the pullback. All tensors of primals must be of a
+/// floating dtype.
+///   - The pullback takes a gradient of the result, of the same type and shapes. Undefined tensors in it mean zeros,
+///     and the gradient of an undefined tensor, or of one without gradient, is ignored.
+///   - It returns the gradients of the primals: of one primal in its type, of several as a tuple.
+///   - It may be called repeatedly, also in a vmap, but by one thread at a time.
 template <class F, class... Primals>
 auto vjp(F f, const Primals&... primals) {
   const auto call = std::make_shared<detail::GradCall>("vjp");
@@ -200,9 +204,9 @@ auto vjp(F f, const Primals&... primals) {
 }
 
 namespace detail {
-/// All cotangents of a result of that shape, one after the other: [n, shape], each with a single 1.
+/// All unit cotangents for a result of n elements: [n, result's shape], each with a single 1.
 SHUNT_API Tensor basisOf(const Tensor& result);
-/// [n, input's shape] as [result's shape, input's shape].
+/// `rows` of shape [n, input's shape] as [result's shape, input's shape].
 SHUNT_API Tensor asJacobian(const Tensor& rows, const Tensor& result, const Tensor& input);
 template <size_t I, class F, class... Args>
 auto asFunctionOf(const F& f, const Args&... args) {
@@ -221,9 +225,9 @@ auto asFunctionOf(const F& f, const Args&... args) {
 }
 }  // namespace detail
 
-/// The Jacobian of `f`, which returns a Tensor, with respect to its I-th argument, a Tensor: of shape
-/// [result's shape, argument's shape]. Computed from the results back, a row for each of the result's elements, all in
-/// one vmap; `chunk_size` bounds how many at once (0: all).
+/// Returns a function that computes the Jacobian of `f` with respect to argument I, of shape [result's shape,
+/// argument's shape]. The result of `f` and the argument are Tensors. Reverse mode: one row for each element of the
+/// result, at most `chunk_size` rows in one vmap (0: all).
 template <size_t I = 0, class F>
 auto jacrev(F f, int64_t chunk_size = 0) {
   return [f = std::move(f), chunk_size]<class... Args>(const Args&... args) {
@@ -236,8 +240,8 @@ auto jacrev(F f, int64_t chunk_size = 0) {
   };
 }
 
-/// The second derivatives of `f`, which returns a Tensor, with respect to its I-th argument: of shape
-/// [result's shape, argument's shape, argument's shape].
+/// Returns a function that computes the second derivatives of `f` with respect to argument I, of shape [result's shape,
+/// argument's shape, argument's shape]. The result of `f` and the argument are Tensors.
 template <size_t I = 0, class F>
 auto hessian(F f) {
   return jacrev<I>(jacrev<I>(std::move(f)));

@@ -1,15 +1,15 @@
-// vmap: a function of one sample, run for a batch of them at once.
+// vmap: turns a function of one sample into a function of a batch of samples.
 //
 //   auto distances = shunt::vmap([](const Tensor& a, const Tensor& b) { return (a - b).square().sum(); },
 //                                {.in_dims = {0, std::nullopt}});
 //   Tensor d = distances(points, origin);        // points [n, 3], origin [3]; d [n]
 //
-// Each operator that the function calls runs once for the whole batch, by a rule for the operator; docs/operators.md
-// says which operators have one. What has none is called once for each sample, with a warning the first time. vmap and
-// the transforms of grad_transforms.h nest in any order.
+// Each operator that the function calls runs once for the whole batch, by its batching rule; docs/operators.md lists
+// the operators that have one. An operator without a rule is called once for each sample, with a warning the first
+// time. vmap and the transforms of grad_transforms.h nest in any order.
 //
-// A transformed function may be called on any thread, and by several at once if the function that it holds may. The
-// tensors that a function gets are good until it returns: a copy that it left somewhere is an error where it is used.
+// Any thread may call a transformed function, several at once if they may call the function itself. The tensors that
+// the function gets are valid until it returns. Using a copy later throws.
 #pragma once
 
 #include <shunt/transforms/functionalize.h>
@@ -31,44 +31,44 @@ namespace shunt {
 enum class Randomness : uint8_t {
   kError,      // throw
   kSame,       // draw the same numbers for each sample
-  kDifferent,  // draw others for each sample
+  kDifferent,  // draw different numbers for each sample
 };
 
 /// Where the batch is in arguments and results, and what random operators do.
 struct VmapOptions {
-  /// For each argument the dimension that is the batch; nullopt where every sample gets the whole argument, as
-  /// arguments without tensors must have. Empty: 0 for all arguments with tensors. A dimension holds for all tensors in
-  /// an argument; negative ones count from the end.
+  /// For each argument the batch dimension of all its tensors; negative ones count from the end. nullopt: every sample
+  /// gets the whole argument, as required for arguments without tensors. Empty: 0 for all arguments with tensors.
   std::vector<std::optional<int64_t>> in_dims = {};
-  /// Where results have the batch: one dimension for all of their tensors, or one for each.
+  /// The batch dimension of the results: one for all of their tensors, or one for each.
   std::vector<int64_t> out_dims = {0};
   Randomness randomness = Randomness::kError;
-  /// At most so many samples at once; 0: all.
+  /// How many samples run at once at most; 0: all.
   int64_t chunk_size = 0;
 };
 
 namespace detail {
 
-/// One call of a vmapped function: the batch's size, and the level while a chunk of it runs.
+/// One call of a vmapped function: the size of its batch, and the level of the chunk that runs.
 class SHUNT_API VmapCall {
  public:
-  /// `holds_tensors`: of each argument. Both are to outlive the call.
+  /// `holds_tensors`: of each argument, whether it holds tensors. Both must outlive the call.
   VmapCall(const VmapOptions& options, std::span<const bool> holds_tensors);
   ~VmapCall();
   VmapCall(const VmapCall&) = delete;
   VmapCall& operator=(const VmapCall&) = delete;
 
-  /// A tensor of an argument, before the first chunk. Throws where its dimension doesn't exist or its size differs.
+  /// Notes a tensor of an argument, before the first chunk. Throws if its batch dimension doesn't exist, or its batch
+  /// size differs from that of other tensors.
   void measure(size_t argument, const Tensor& t);
-  /// How many chunks there are. Throws where nothing is batched.
+  /// The number of chunks. Throws if no argument has a batch.
   int64_t chunks();
-  /// Between these two runs the function, on what wrap() gives.
+  /// The function runs between these two, on the tensors that wrap() returns.
   void enter(int64_t chunk);
   void leave() noexcept;
   Tensor wrap(size_t argument, const Tensor& t) const;
-  /// Whether results have the batch at dimensions of their own, so that unwrap() needs to know how many there are.
+  /// Whether results have different batch dimensions, so that unwrap() needs their number.
   bool countsResults() const;
-  /// A result's `position`-th tensor of `count`, with the batch at its place. After leave().
+  /// Tensor `position` of the `count` tensors of a result, with the batch at its output dimension. After leave().
   Tensor unwrap(const Tensor& t, size_t position, size_t count) const;
   /// The results of all chunks at this position.
   Tensor join(const std::vector<Tensor>& chunks, size_t position, size_t count) const;
@@ -76,7 +76,7 @@ class SHUNT_API VmapCall {
  private:
   struct State;
   State& state() const;
-  // Here instead of in a block of its own: a call of one operator would take half as long again.
+  // Holds the State. On the heap, it would make a call of one operator take half as long again.
   alignas(8) mutable std::byte bytes_[256];
 };
 
@@ -93,7 +93,7 @@ constexpr bool holdsTensors() {
   return TensorsIn<Value>::kAny || std::is_same_v<Value, TensorList> || std::is_convertible_v<Value, Tensor>;
 }
 
-/// A transform's argument with f(const Tensor&) -> Tensor in the place of each tensor. What holds none stays.
+/// A transform's argument with f(const Tensor&) -> Tensor in place of each tensor; unchanged if it holds none.
 template <class T, class F>
 decltype(auto) mapArgument(T&& value, F&& f) {
   using Value = std::remove_cvref_t<T>;
@@ -133,13 +133,16 @@ constexpr void checkTransformResult() {
 
 }  // namespace detail
 
-/// A function that takes the arguments of `f` with a batch dimension more (options.in_dims) and returns what `f`
-/// returns for each sample, stacked (options.out_dims). `f` takes and returns Tensor, or optional, vector, array, pair
-/// or tuple of them; other arguments are passed as they are. A result that doesn't depend on the batch is repeated, an
-/// undefined one stays undefined.
-/// Throws where no argument has a batch, sizes of the batch differ, a dimension doesn't exist, or `f` throws; the
-/// thread's levels are then as they were. Inside, an error: in place on a tensor without batch with an operand that has
-/// one, out= forms, item(), random operators unless options.randomness allows them, a wrapper that has left its vmap.
+/// Returns a function that takes the arguments of `f` with an additional batch dimension (options.in_dims), and returns
+/// the results of `f` for all samples, stacked (options.out_dims).
+///   - `f` takes and returns Tensor, or optional, vector, array, pair or tuple of Tensors. Other arguments are passed
+///     unchanged.
+///   - A result that doesn't depend on the batch is repeated. An undefined result stays undefined.
+/// It throws if no argument has a batch, batch sizes differ, a dimension doesn't exist, or `f` throws; the levels of
+/// the thread are restored then. These throw inside `f`:
+///   - an in-place operator that writes a value with a batch to a tensor without one; out= forms; item();
+///   - random operators, unless options.randomness allows them;
+///   - the use of a tensor of a vmap that has ended.
 template <class F>
 auto vmap(F f, VmapOptions options = {}) {
   return [f = std::move(f), options = std::move(options)]<class... Args>(Args&&... args) {
@@ -196,11 +199,11 @@ auto vmap(F f, VmapOptions options = {}) {
   };
 }
 
-/// How often rules, and the fallback that calls an operator for each sample, have served vmap in this process.
+/// Calls that vmap made by batching rules, and by the fallback that calls an operator for each sample.
 struct VmapCounters {
   uint64_t rules, fallbacks;
 };
-/// Counts of this thread since it began.
+/// The counts of all threads of the process so far.
 SHUNT_API VmapCounters vmap_counters();
 
 }  // namespace shunt
