@@ -265,16 +265,17 @@ class Compiled {
   /// what the function throws.
   template <class... Args>
   auto operator()(const Args&... args) const {
-    static_assert(std::is_invocable_v<const F&, const Args&...>,
-                  "compile: the function can't be called with these arguments, each a const reference, and as a const "
-                  "object: it isn't mutable, takes no Tensor&, and gets the types that it names");
+    static_assert(
+        std::is_invocable_v<const F&, const Args&...>,
+        "compile: the function is called as a const object, with const references to the arguments. So it must "
+        "not be mutable, must not take Tensor&, and the arguments must have the types that it names");
     using Result = std::remove_cvref_t<decltype(f_(args...))>;
     static_assert((isArgument<Args>() && ...),
-                  "compile: an argument is neither a tensor nor a container of tensors nor a number, so that no guard "
-                  "can compare it; capture it, or pass what it holds");
+                  "compile: an argument is neither a tensor nor a container of tensors nor a number, so no guard can "
+                  "compare it. Capture it, or pass the tensors and numbers that it holds");
     static_assert(std::is_void_v<Result> || detail::AllTensors<Result>::value,
                   "compile: the function has to return nothing, a Tensor, or a tuple, pair, array, vector or optional "
-                  "of Tensors: other values would stay as they were when it was recorded");
+                  "of Tensors: a graph would return other values as they were when it was recorded");
     if (state_->passesBy()) return f_(args...);
     const detail::CompileArguments call = callOf(args...);
     detail::CompiledFunction::CallTimer timer(*state_);

@@ -102,8 +102,8 @@ inline constexpr Row kTable[] = {
    .description = "The limit for compiled code in memory, in bytes. Beyond it, pairs stay interpreted."},
   {.variable = Variable::kJitDump, .name = "SHUNT_JIT_DUMP", .path = Path::kMade, .instead = "nothing is written",
    .reader = kBoth,
-   .description = "Writes the plan, LLVM IR and assembly of each compile, and graph and plan of compiled functions, "
-                  "to this directory."},
+   .description = "Writes the thunk plan, LLVM IR and assembly of each compile, and the graph and graph plan of each "
+                  "compiled function, to this directory."},
   {.variable = Variable::kJitPerf, .name = "SHUNT_JIT_PERF", .is_flag = true, .fallback = "off", .reader = kCompiler,
    .description = "Writes `/tmp/perf-<process>.map`, from which `perf report` takes the names of thunks."},
   {.variable = Variable::kJitGdb, .name = "SHUNT_JIT_GDB", .is_flag = true, .fallback = "off", .reader = kCompiler,
@@ -187,7 +187,7 @@ inline constexpr ScriptRow kScriptTable[] = {
     {"SHUNT_OPINFO_FOUND", "The file to which `test_opinfo.py` writes the differences that it found."},
     {"SHUNT_TORCH_REFUSALS", "The file to which the tests of `shunt_torch` write refusals."},
     {"SHUNT_BENCH_LIBTORCH", "`none` runs benchmarks without libtorch."},
-    {"SHUNT_BENCH_DESCRIBE", "If set, the benchmark of `compile` prints its plan."},
+    {"SHUNT_BENCH_DESCRIBE", "If set, the benchmark of `compile` prints its graph plan."},
     {"SHUNT_PYTHONS", "Further Python interpreters for `tools/find_pythons`, separated by colons."},
     {"SHUNT_DEBIAN_MIRROR", "Where `tests/packages` gets Debian's packages."},
 };
