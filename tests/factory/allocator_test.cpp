@@ -83,11 +83,10 @@ TEST(Allocator, ThreadsFreeEachOthersTensors) {
 #if !defined(__has_feature) || !(__has_feature(thread_sanitizer) || __has_feature(address_sanitizer))
 TEST(Allocator, ChildForkedWhileThreadsAllocate) {
   Exchange exchange;
-  std::atomic<bool> stop{false};
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;  // which a failed assertion ends, too
   for (int i = 0; i < 3; ++i)
-    threads.emplace_back([&, i] {
-      for (int k = i; !stop; ++k) exchange.put(filled(kSizes[k % 7]));
+    threads.emplace_back([&exchange, i](const std::stop_token& stop) {
+      for (int k = i; !stop.stop_requested(); ++k) exchange.put(filled(kSizes[k % 7]));
     });
   for (int n = 0; n < 100; ++n) {
     const pid_t child = fork();
@@ -109,8 +108,7 @@ TEST(Allocator, ChildForkedWhileThreadsAllocate) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "child " << n << ": status " << status;
   }
-  stop = true;
-  for (std::thread& t : threads) t.join();
+  threads.clear();
   EXPECT_EQ(Exchange::wrong, 0);
 }
 #endif

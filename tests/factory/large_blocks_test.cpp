@@ -205,9 +205,8 @@ TEST_F(LargeBlocks, GoBackBeforeAnAllocationFails) {
 }
 
 TEST_F(LargeBlocks, AForkedChildGoesOnAllocating) {
-  std::atomic<bool> stop{false};
-  std::thread other([&] {
-    while (!stop) freeBlock(allocateBlock(2 * kMiB), 2 * kMiB);
+  const std::jthread other([](const std::stop_token& stop) {  // which a failed assertion ends, too
+    while (!stop.stop_requested()) freeBlock(allocateBlock(2 * kMiB), 2 * kMiB);
   });
   for (int i = 0; i < 50; ++i) {
     const pid_t child = fork();
@@ -220,8 +219,6 @@ TEST_F(LargeBlocks, AForkedChildGoesOnAllocating) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     ASSERT_EQ(status, 0);
   }
-  stop = true;
-  other.join();
 }
 
 #endif

@@ -97,15 +97,12 @@ TEST(ThreadEnd, WhatWaitsForTheForkDoesNotKeepItForEver) {
 }
 
 TEST(ThreadEnd, ChildrenForkedWhileThreadsEndAllocate) {
-  std::atomic<bool> stop{false};
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;  // which a failed assertion ends, too
   for (int i = 0; i < 3; ++i)
-    threads.emplace_back([&] {
-      while (!stop) std::thread(&allocate).join();
+    threads.emplace_back([](const std::stop_token& stop) {
+      while (!stop.stop_requested()) std::thread(&allocate).join();
     });
   for (int n = 0; n < 150; ++n) ASSERT_EQ(statusOfChild(&allocate), 0) << "child " << n;
-  stop = true;
-  for (std::thread& t : threads) t.join();
 }
 
 }  // namespace
