@@ -4,15 +4,16 @@ A replay runs no Python, so a C function that reads a clock, a file or a generat
 Python objects that are compared before and after, must not be in a recording.
 """
 
+from __future__ import annotations
+
 import builtins
 import collections
 import contextvars
 import functools
 import itertools
-import re
+import sys
 import types
 import weakref
-from typing import Optional
 
 from . import library, origin
 
@@ -41,7 +42,7 @@ _CLASSES = frozenset(
         object, type, list, tuple, dict, set, frozenset, str, bytes, bytearray, int, bool, float, complex, range, slice,
         property,
         staticmethod, classmethod, BaseException, collections.deque, collections.OrderedDict, collections.defaultdict,
-        functools.partial, re.Pattern, re.Match, types.GeneratorType, types.CoroutineType, types.MappingProxyType,
+        functools.partial, types.GeneratorType, types.CoroutineType, types.MappingProxyType,
         types.CellType,
         types.FunctionType, types.MethodType, types.SimpleNamespace, types.GenericAlias, weakref.ref,
         contextvars.ContextVar,
@@ -50,6 +51,8 @@ _CLASSES = frozenset(
     | {t for t in vars(itertools).values() if isinstance(t, type)}
     | {t for t in vars(builtins).values() if isinstance(t, type) and issubclass(t, BaseException)}
 )  # fmt: skip
+# The same, of a module that takes long to import: an object of them is there only if it is.
+_CLASSES_OF_RE = ("Pattern", "Match")
 
 # Read attributes whose names the calling code may compute.
 ASKS_BY_NAME = {f: f.__name__ for f in (getattr, hasattr, setattr, delattr)}
@@ -99,7 +102,13 @@ def is_allowed(function: object) -> bool:
     if holder is None or isinstance(holder, types.ModuleType):
         return _is_allowed_of_module(module or holder.__name__, function)
     definer = _definer(holder, function.__name__)
-    return definer is not None and (definer in _CLASSES or origin.of_class(definer) == origin.LIBRARY)
+    return definer is not None and (
+        definer in _CLASSES or _is_of_re(definer) or origin.of_class(definer) == origin.LIBRARY
+    )
+
+
+def _is_of_re(kind: type) -> bool:
+    return any(getattr(sys.modules.get("re"), name, None) is kind for name in _CLASSES_OF_RE)
 
 
 def _is_allowed_of_module(module: str, function: object) -> bool:
@@ -114,7 +123,7 @@ def _is_static_method_of_tensor(function: object) -> bool:
     return getattr(library.Tensor, function.__name__, None) == function
 
 
-def _definer(holder: object, name: str) -> Optional[type]:
+def _definer(holder: object, name: str) -> type | None:
     """The class whose C method a bound C method is: classes that define the name in Python called it by super()."""
     for kind in (holder, type(holder)) if isinstance(holder, type) else (type(holder),):
         for base in kind.__mro__:

@@ -4,11 +4,15 @@ Only names matter, not which branch runs: a name that the code mentions counts a
 shape, the answer errs towards more names.
 """
 
+from __future__ import annotations
+
 import _string  # as string.Formatter does
 import dis
 import sys
 import types
-from typing import Iterator, List, NamedTuple, Optional, Set, Tuple
+from collections import abc
+
+from .record import record
 
 _SHIFTED_GLOBAL = sys.version_info >= (3, 11)  # bit 0 of LOAD_GLOBAL's argument says whether it pushes NULL
 _SHIFTED_ATTRIBUTE = sys.version_info >= (3, 12)  # bit 0 of LOAD_ATTR's argument says whether it loads a method
@@ -27,15 +31,16 @@ _READERS = frozenset((name,) for name in ("getattr", "hasattr", "vars", "dir")) 
 _FORMATTERS = frozenset({"format", "format_map"})  # passed on, they format by any string
 
 
-class Facts(NamedTuple):
-    names: Set[str]  # everything in co_names
-    chains: Set[Tuple[str, ...]]  # global names, each with the attributes loaded from it in a row: ("utils", "SCALE")
-    stored: Set[str]  # attributes assigned or deleted, but for those of `self`
-    stored_in_self: Set[str]
-    loaded: Set[str]  # attributes that are read, but for those of methods called at once
-    imports: Set[str]
+@record
+class Facts:
+    names: set[str]  # everything in co_names
+    chains: set[tuple[str, ...]]  # global names, each with the attributes loaded from it in a row: ("utils", "SCALE")
+    stored: set[str]  # attributes assigned or deleted, but for those of `self`
+    stored_in_self: set[str]
+    loaded: set[str]  # attributes that are read, but for those of methods called at once
+    imports: set[str]
     # Those chains that are loaded as values, not to be called at once (from Python 3.11 on)
-    escaped: Set[Tuple[str, ...]]
+    escaped: set[tuple[str, ...]]
     is_open: bool  # reads attributes by names that can't be known
 
 
@@ -49,7 +54,7 @@ def facts_of(code: types.CodeType) -> Facts:
     return facts._replace(is_open=any(is_open))
 
 
-def nested(code: types.CodeType) -> Iterator[types.CodeType]:
+def nested(code: types.CodeType) -> abc.Iterator[types.CodeType]:
     """The code itself and all code that is a constant of it, to any depth."""
     yield code
     for constant in code.co_consts:
@@ -57,7 +62,7 @@ def nested(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from nested(constant)
 
 
-def _instructions(code: types.CodeType) -> Iterator[Tuple[str, int]]:
+def _instructions(code: types.CodeType) -> abc.Iterator[tuple[str, int]]:
     extended = 0
     bytecode = code.co_code
     names = dis.opname
@@ -68,7 +73,7 @@ def _instructions(code: types.CodeType) -> Iterator[Tuple[str, int]]:
         yield name, argument
 
 
-def _is_first(instruction: Tuple[str, int]) -> bool:
+def _is_first(instruction: tuple[str, int]) -> bool:
     return instruction[0] in ("LOAD_FAST", "LOAD_FAST_BORROW") and instruction[1] == 0
 
 
@@ -77,10 +82,10 @@ def _scan(code: types.CodeType, facts: Facts) -> bool:
     facts.names.update(names)
     first_is_self = code.co_argcount > 0 and code.co_varnames[0] == "self"
     is_open = False
-    chain: Tuple[str, ...] = ()
+    chain: tuple[str, ...] = ()
     called = True
     previous = before = ("", 0)
-    updated: Set[str] = set()  # of `self.n += 1`
+    updated: set[str] = set()  # of `self.n += 1`
     for op, argument in _instructions(code):
         if op in _SKIPPED:
             continue
@@ -125,12 +130,12 @@ def handles_errors(code: types.CodeType) -> bool:
     return names.count("PUSH_EXC_INFO") > names.count("WITH_EXCEPT_START") + names.count("END_ASYNC_FOR")
 
 
-def attributes_asked_for(code: types.CodeType, function: str) -> Optional[List[str]]:
+def attributes_asked_for(code: types.CodeType, function: str) -> list[str] | None:
     """The names in `function(object, "name", ...)` for the built-in getattr, hasattr, setattr or delattr.
 
     None if one of them is computed, or if the code doesn't call the function by its name.
     """
-    found: List[str] = []
+    found: list[str] = []
     calls = 0
     for c in nested(code):
         instructions = [i for i in dis.get_instructions(c) if i.opname not in _SKIPPED]
@@ -146,10 +151,10 @@ def attributes_asked_for(code: types.CodeType, function: str) -> Optional[List[s
     return found if calls else None
 
 
-def _constant_name(instructions: list, at: int) -> Optional[str]:
+def _constant_name(instructions: list, at: int) -> str | None:
     """The constant second argument of the call whose function has just been pushed, by following the stack's depth."""
     depth = 0
-    name: Optional[str] = None  # what the second entry above the function is, where it is a constant as it was loaded
+    name: str | None = None  # what the second entry above the function is, where it is a constant as it was loaded
     for i in instructions[at:]:
         if i.opname == _CALL and depth == i.arg:
             return name
@@ -170,9 +175,9 @@ def _constant_name(instructions: list, at: int) -> Optional[str]:
 _CALL = "CALL_FUNCTION" if sys.version_info < (3, 11) else "PRECALL" if sys.version_info < (3, 12) else "CALL"
 
 
-def attributes_in_format(text: str) -> Set[str]:
+def attributes_in_format(text: str) -> set[str]:
     """The attributes that "{0.scale}".format() reads, those in nested fields included."""
-    found: Set[str] = set()
+    found: set[str] = set()
     try:
         for _, field, spec, _ in _string.formatter_parser(text):
             parts = _string.formatter_field_name_split(field or "")[1]
@@ -183,9 +188,9 @@ def attributes_in_format(text: str) -> Set[str]:
     return found
 
 
-def string_constants(code: types.CodeType) -> Set[str]:
+def string_constants(code: types.CodeType) -> set[str]:
     """All strings among the constants: where names are computed, these are the likely ones."""
-    found: Set[str] = set()
+    found: set[str] = set()
     for c in nested(code):
         todo = list(c.co_consts)
         while todo:

@@ -25,13 +25,15 @@ overridden method of a container. MISSING as what is expected: nothing may be th
     set              set                   tuple(owner) has the expected elements, in this order
 """
 
+from __future__ import annotations
+
 import enum
 import struct
 import types
 from collections import OrderedDict, deque
-from typing import Any, NamedTuple, Optional, Tuple
 
 from . import library
+from .record import record
 
 
 class _Missing:
@@ -46,7 +48,8 @@ class _Missing:
 MISSING = _Missing()
 
 
-class Guard(NamedTuple):
+@record
+class Guard:
     kind: str
     owner: object
     key: object
@@ -55,7 +58,8 @@ class Guard(NamedTuple):
     path: str  # as a user would write it
 
 
-class Refusal(NamedTuple):
+@record
+class Refusal:
     path: str  # a place in Python state, or file:line
     reason: str  # a short sentence that says what to do instead
 
@@ -125,7 +129,7 @@ def type_lookup(kind: type, name: str) -> object:
     return MISSING
 
 
-def mismatch(guard: Guard) -> Optional[Tuple[Any, Any]]:
+def mismatch(guard: Guard) -> tuple[object, object] | None:
     """None if the guard holds, else what it expected and what was found."""
     got = _LOOK[guard.kind](guard.owner, guard.key)
     expected = guard.expected

@@ -1,19 +1,19 @@
 """Which function walks the objects of a class: one table by class, and one by base class for the rest."""
 
+from __future__ import annotations
+
 import collections
 import contextvars
 import enum
 import functools
-import re
 import sys
 import types
 import weakref
 from collections import abc
-from typing import Callable, Dict, List, Tuple
 
 from . import library, origin, walk_containers, walk_functions, walk_instances
 
-Handler = Callable[..., None]  # of the walker, the object and its place
+Handler = abc.Callable[..., None]  # of the walker, the object and its place
 
 
 def nothing(w, value, place) -> None:
@@ -35,7 +35,7 @@ _C_CALLABLES = (
     types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
 )  # fmt: skip
 
-_BY_CLASS: Dict[type, Handler] = {
+_BY_CLASS: dict[type, Handler] = {
     **{t: walk_functions.walk_c_callable for t in _C_CALLABLES},
     list: walk_containers.walk_list,
     collections.deque: walk_containers.walk_list,
@@ -62,12 +62,11 @@ _BY_CLASS: Dict[type, Handler] = {
     types.CodeType: nothing,
     types.UnionType: nothing,
     object: nothing,
-    re.Pattern: nothing,
     library.Generator: refuses(_GENERATOR),
     **{t: nothing for t in library.IMMUTABLE},
 }
 
-_BY_BASE: List[Tuple[type, Handler]] = [
+_BY_BASE: list[tuple[type, Handler]] = [
     (library.Tensor, walk_instances.walk_tensor),
     *((kind, refuses(reason)) for kind, reason in library.REFUSED_BASES),
     (type, walk_instances.walk_class),
@@ -77,8 +76,9 @@ _BY_BASE: List[Tuple[type, Handler]] = [
 ]
 
 # Classes of modules that take long to import, and needn't be: an object of them is there only if its module is.
-_BY_NAME: Dict[Tuple[str, str], Handler] = {
+_BY_NAME: dict[tuple[str, str], Handler] = {
     ("dataclasses", "Field"): nothing,
+    ("re", "Pattern"): nothing,
     ("decimal", "Decimal"): refuses(_DECIMAL),
     **{("datetime", name): nothing for name in ("date", "datetime", "time", "timedelta", "timezone")},
 }
@@ -95,7 +95,7 @@ def _by_name(kind: type):
     return None
 
 
-_CONTAINERS: List[Tuple[type, Handler]] = [
+_CONTAINERS: list[tuple[type, Handler]] = [
     (t, _BY_CLASS[t]) for t in (dict, list, tuple, set, frozenset, collections.deque)
 ]
 

@@ -4,11 +4,13 @@ Code of the standard library counts as the user's where user code called it, and
 Only the thread that watches is seen; that another one starts is refused.
 """
 
+from __future__ import annotations
+
 import importlib
 import os
 import sys
 import types
-from typing import Dict, Iterator, List, Optional, Set, Tuple
+from collections import abc
 
 from . import c_calls, library, origin
 from .code_facts import Facts, attributes_asked_for, attributes_in_format, facts_of, string_constants
@@ -21,24 +23,24 @@ _HARMLESS = frozenset({"functools.py", "contextlib.py", "typing.py", "enum.py", 
 
 class Observed:
     def __init__(self) -> None:
-        self._origins: Dict[int, Tuple[types.CodeType, str]] = {}  # by id: equal code may be in several files
-        self._user: Dict[int, types.CodeType] = {}
-        self._library: Dict[int, types.CodeType] = {}
-        self._globals: Dict[int, List[dict]] = {}
-        self._calls: Dict[tuple, Tuple[types.CodeType, int, object]] = {}  # C functions refused: where each was called
-        self._variables: Dict[int, object] = {}  # context variables that were read or set
-        self._effects: List[Tuple[types.CodeType, int, str]] = []
-        self._asked: Dict[tuple, Tuple[types.CodeType, object]] = {}  # getattr and its like, by who called them
-        self._formats: Dict[str, Set[str]] = {}  # strings whose format() was called, and the attributes that they name
-        self._allowed: Dict[tuple, bool] = {}
-        self._outside: List[Refusal] = []
-        self._threads: List[Refusal] = []
-        self._summary: Optional[Summary] = None
-        self._before: Optional[object] = None
+        self._origins: dict[int, tuple[types.CodeType, str]] = {}  # by id: equal code may be in several files
+        self._user: dict[int, types.CodeType] = {}
+        self._library: dict[int, types.CodeType] = {}
+        self._globals: dict[int, list[dict]] = {}
+        self._calls: dict[tuple, tuple[types.CodeType, int, object]] = {}  # C functions refused: where each was called
+        self._variables: dict[int, object] = {}  # context variables that were read or set
+        self._effects: list[tuple[types.CodeType, int, str]] = []
+        self._asked: dict[tuple, tuple[types.CodeType, object]] = {}  # getattr and its like, by who called them
+        self._formats: dict[str, set[str]] = {}  # strings whose format() was called, and the attributes that they name
+        self._allowed: dict[tuple, bool] = {}
+        self._outside: list[Refusal] = []
+        self._threads: list[Refusal] = []
+        self._summary: Summary | None = None
+        self._before: object | None = None
         self._running = False
-        self._import: Optional[types.FrameType] = None  # what runs inside an import is of no call
+        self._import: types.FrameType | None = None  # what runs inside an import is of no call
         # Frames that were there at the start: not of the call that is watched.
-        self._below: Dict[int, types.FrameType] = {}
+        self._below: dict[int, types.FrameType] = {}
 
     # Watching.
 
@@ -181,32 +183,32 @@ class Observed:
     # What was seen.
 
     @property
-    def codes(self) -> Set[types.CodeType]:
+    def codes(self) -> set[types.CodeType]:
         """Code of the user's, and of the standard library as called by it."""
         return set(self._user.values())
 
     @property
-    def library_codes(self) -> Set[types.CodeType]:
+    def library_codes(self) -> set[types.CodeType]:
         """Code of the tensor library's and this package's, and of the standard library as called by them."""
         return set(self._library.values())
 
     @property
-    def context_variables(self) -> List[object]:
+    def context_variables(self) -> list[object]:
         """Variables of contextvars whose methods user code called."""
         return list(self._variables.values())
 
     @property
-    def extent(self) -> Tuple[int, ...]:
+    def extent(self) -> tuple[int, ...]:
         """Grows with all that a walk needs to know."""
         return len(self._user), len(self._variables), len(self._asked), len(self._formats)
 
     @property
-    def names(self) -> Set[str]:
+    def names(self) -> set[str]:
         """Names that user code mentions or asks for."""
         return self.summary.names
 
     @property
-    def refusals(self) -> List[Refusal]:
+    def refusals(self) -> list[Refusal]:
         found = [_refusal(code, line, _reason(function)) for code, line, function in self._calls.values()]
         found += [_refusal(code, line, _NOT_REPLAYED.format(name)) for code, line, name in self._effects]
         return self._outside + self._threads + found
@@ -217,7 +219,7 @@ class Observed:
     def has_library(self, code: types.CodeType) -> bool:
         return id(code) in self._library
 
-    def user_codes(self) -> Iterator[Tuple[types.CodeType, List[dict]]]:
+    def user_codes(self) -> abc.Iterator[tuple[types.CodeType, list[dict]]]:
         """Each code of the user's with the globals that it ran with."""
         return ((code, self._globals[key]) for key, code in self._user.items())
 
@@ -248,12 +250,12 @@ class Summary:
     """What all observed code together says about names."""
 
     def __init__(self, observed: Observed) -> None:
-        self.facts: Dict[int, Facts] = {id(code): facts_of(code) for code in observed._user.values()}
-        self.names: Set[str] = set()
-        self.tested: Set[str] = set()  # asked for by getattr, hasattr ..., so that absence matters
-        self.loaded: Set[str] = set()  # attributes that are read as values
-        self.stored: Set[str] = set()  # assigned to anything but self
-        self.stored_in_self: Set[str] = set()
+        self.facts: dict[int, Facts] = {id(code): facts_of(code) for code in observed._user.values()}
+        self.names: set[str] = set()
+        self.tested: set[str] = set()  # asked for by getattr, hasattr ..., so that absence matters
+        self.loaded: set[str] = set()  # attributes that are read as values
+        self.stored: set[str] = set()  # assigned to anything but self
+        self.stored_in_self: set[str] = set()
         self.reads_all = False  # some attributes are asked for by names that can't be known
         for key, code in observed._user.items():
             facts = self.facts[key]
@@ -272,7 +274,7 @@ class Summary:
         self.called = {code.co_name for code in observed._user.values()}  # special methods run without being named
         self.library_called = {code.co_name for code in observed._library.values()}
         self.all_names = set(self.names)
-        self.library_names: Set[str] = set()
+        self.library_names: set[str] = set()
         for code in observed._library.values():
             self.library_names.update(code.co_names)
             self.all_names.update(x for x in code.co_consts if isinstance(x, str) and len(x) < 64)

@@ -4,10 +4,11 @@
 What the library's own files do is not walked: their state is guarded by the surroundings of a recording.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 import types
-from typing import Optional, Set
 
 from . import library
 
@@ -16,7 +17,7 @@ LIBRARY, STANDARD, USER = "library", "standard", "user"
 _LIBRARY_FOLDERS = library.FOLDERS
 
 
-def _standard_folders() -> Set[str]:
+def _standard_folders() -> set[str]:
     """What sysconfig calls stdlib and platstdlib, which takes long to import."""
     python = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     folders = {os.path.join(root, sys.platlibdir, python) for root in (sys.base_prefix, sys.base_exec_prefix)}
@@ -30,7 +31,7 @@ _PACKAGE_FOLDERS = (_PACKAGES, os.sep + "dist-packages" + os.sep)
 _LIBRARY_PACKAGES = library.PACKAGES
 
 
-def of_name(module: Optional[str]) -> str:
+def of_name(module: str | None) -> str:
     """The origin of a module's name; None and anything that isn't a name: a user's."""
     root = module.partition(".")[0] if isinstance(module, str) else ""
     if root in _LIBRARY_PACKAGES:
@@ -50,7 +51,7 @@ def _is_standard(name: str) -> bool:
     return known[1]
 
 
-def _has_standard_file(module: Optional[types.ModuleType]) -> bool:
+def _has_standard_file(module: types.ModuleType | None) -> bool:
     file = getattr(module, "__file__", None)
     if not isinstance(file, str) or ".zip" + os.sep in file:
         return True
@@ -62,7 +63,7 @@ def is_installed(file: str) -> bool:
     return any(folder in file for folder in _PACKAGE_FOLDERS)
 
 
-def of_code(code: types.CodeType, module_name: Optional[str]) -> str:
+def of_code(code: types.CodeType, module_name: str | None) -> str:
     """The origin of a code object. Generated code has no file: the module whose globals it uses (`module_name`)
     decides."""
     file = code.co_filename

@@ -6,7 +6,6 @@ import functools
 import os
 import sys
 from types import FrameType
-from typing import Any, Optional
 
 from . import library, origin
 
@@ -27,7 +26,7 @@ def is_library_file(filename: str) -> bool:
     return filename.startswith(library.FOLDERS) or filename.startswith("<frozen ")
 
 
-def user_frame(frame: Optional[FrameType]) -> Optional[FrameType]:
+def user_frame(frame: FrameType | None) -> FrameType | None:
     """The innermost frame that isn't in the tensor library, this package or Python's standard library."""
     while frame is not None and (is_library_file(frame.f_code.co_filename) or _is_standard(frame.f_code.co_filename)):
         frame = frame.f_back
@@ -38,7 +37,7 @@ def _is_standard(filename: str) -> bool:
     return filename.startswith(origin.STANDARD_FOLDERS) and not origin.is_installed(filename)
 
 
-def shortened(value: Any) -> str:
+def shortened(value: object) -> str:
     """What repr() says of a value, in one line of at most 80 characters; of a tensor what it is."""
     if isinstance(value, library.Tensor):
         return f"a {type(value).__name__} of {str(value.dtype).rpartition('.')[2]}{list(value.shape)}"

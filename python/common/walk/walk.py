@@ -13,10 +13,11 @@ one that the code assigns. Of classes, the library's too, it matters of all name
 which run without being named: anybody can give a class a property or a `__bool__`.
 """
 
+from __future__ import annotations
+
 import abc
 import enum
 from collections import deque
-from typing import Callable, Dict, List, NamedTuple, Set, Tuple
 from types import CodeType
 
 from . import kinds, library, special_names
@@ -27,15 +28,17 @@ from .place import MAX_DEPTH, Place
 from .walk_containers import visit_referred
 from .walk_functions import walk_functions_of_library, walk_globals
 from .walk_instances import walk_instance_names, walk_tensor_classes
+from .record import record
 
 __all__ = ["Guard", "MISSING", "Refusal", "Walk", "mismatch", "walk"]
 
-class Walk(NamedTuple):
-    guards: List[Guard]
-    tensors: List[Tuple[str, library.Tensor]]  # each once, in the order in which they were found
-    refusals: List[Refusal]
-    functions: Set[CodeType]  # code whose function object was found
-    alive: List[object]  # targets of weak references: while they live, the references' identity says all
+@record
+class Walk:
+    guards: list[Guard]
+    tensors: list[tuple[str, library.Tensor]]  # each once, in the order in which they were found
+    refusals: list[Refusal]
+    functions: set[CodeType]  # code whose function object was found
+    alive: list[object]  # targets of weak references: while they live, the references' identity says all
 
 
 class Walker:
@@ -43,23 +46,23 @@ class Walker:
         self.observed = observed
         self.seen = observed.summary
         self.result = Walk([], [], [], set(), [])
-        self.code_ids: Set[int] = set()  # of result.functions: equal code may be in several files
+        self.code_ids: set[int] = set()  # of result.functions: equal code may be in several files
         self.class_names = self.seen.names | self.seen.called | self.seen.library_called | special_names.NAMES
-        self.references: List[Tuple[object, Place]] = []  # targets of weak references
+        self.references: list[tuple[object, Place]] = []  # targets of weak references
         # Attributes that instances have, which classes mustn't take over.
-        self.instance_names: Dict[type, Set[str]] = {}
-        self._grouped: Dict[int, List[Guard]] = {}  # by owner
-        self._guarded: Set[tuple] = set()
-        self._visited: Dict[int, bool] = {}  # by id: whether the place was optional
-        self.paths: Dict[int, str] = {}
+        self.instance_names: dict[type, set[str]] = {}
+        self._grouped: dict[int, list[Guard]] = {}  # by owner
+        self._guarded: set[tuple] = set()
+        self._visited: dict[int, bool] = {}  # by id: whether the place was optional
+        self.paths: dict[int, str] = {}
         self._queues = [deque() for _ in range(MAX_DEPTH + 2)]
-        self._handlers: Dict[type, Callable] = {}
-        self._kept: List[object] = []
-        self.shapes: Dict[type, object] = {}  # see walk_instances
-        self.tensor_ids: Set[int] = set()
+        self._handlers: dict[type, object] = {}
+        self._kept: list[object] = []
+        self.shapes: dict[type, object] = {}  # see walk_instances
+        self.tensor_ids: set[int] = set()
         absent = self.seen.stored | self.seen.tested
         self.tensor_absent = sorted(n for n in absent if not hasattr(library.TENSOR_CLASSES[-1], n))
-        self._refused: Set[tuple] = set()
+        self._refused: set[tuple] = set()
 
     def guard(self, kind: str, owner: object, key: object, expected: object, path: str) -> None:
         if self._is_new(kind, owner, key):
@@ -136,7 +139,7 @@ class Walker:
             handler(self, value, place)
 
 
-def walk(roots: List[Tuple[str, object]], observed: Observed) -> Walk:
+def walk(roots: list[tuple[str, object]], observed: Observed) -> Walk:
     w = Walker(observed)
     for path, value in roots:
         w.visit(value, Place(path, 0, False))

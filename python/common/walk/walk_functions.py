@@ -1,9 +1,10 @@
 """How functions, other callables and Python modules are walked, and the globals of observed code."""
 
+from __future__ import annotations
+
 import functools
 import sys
 import types
-from typing import Dict, Set, Tuple
 
 from . import c_calls, library, origin, walk_instances
 from .guard import MISSING, type_lookup
@@ -138,7 +139,7 @@ def walk_cache(w, f, place) -> None:
 
 def walk_globals(w) -> None:
     """The globals that observed code names, dict by dict, and the modules that it imports while running."""
-    by_dict: Dict[int, Tuple[dict, str, Dict[Tuple[str, ...], bool]]] = {}
+    by_dict: dict[int, tuple[dict, str, dict[tuple[str, ...], bool]]] = {}
     for code, dicts in w.observed.user_codes():
         facts = w.seen.facts[id(code)]
         for d in dicts:
@@ -150,7 +151,7 @@ def walk_globals(w) -> None:
         _walk_globals_of(w, d, file, chains)
 
 
-def _walk_globals_of(w, d: dict, file: str, chains: Dict[Tuple[str, ...], bool]) -> None:
+def _walk_globals_of(w, d: dict, file: str, chains: dict[tuple[str, ...], bool]) -> None:
     builtins = d.get("__builtins__", {})
     builtins = vars(builtins) if isinstance(builtins, types.ModuleType) else builtins
     for chain, is_escaped in chains.items():
@@ -179,7 +180,7 @@ def _walk_globals_of(w, d: dict, file: str, chains: Dict[Tuple[str, ...], bool])
             w.visit(value, place)
 
 
-def _check_escaped(w, value: object, chain: Tuple[str, ...]) -> None:
+def _check_escaped(w, value: object, chain: tuple[str, ...]) -> None:
     """Refuses a C function that is passed on as a value: `map(print, x)` calls it where no profiler sees it."""
     for name in chain[1:]:
         if not isinstance(value, types.ModuleType):
@@ -271,7 +272,7 @@ def walk_python_module(w, module, place) -> None:
         w.guard("missing", attributes, name, None, f"{place.path}.{name}")
 
 
-def _walk_named(w, module, names: Set[str], place) -> None:
+def _walk_named(w, module, names: set[str], place) -> None:
     """The attributes of others' module that code names. A C function that isn't only called, where names are computed,
     is refused."""
     check_unseen(w, module, names, place.path)
@@ -301,7 +302,7 @@ def _walk_imports(w, facts, d: dict) -> None:
                 w.visit(m, place._replace(optional=False))
 
 
-def check_unseen(w, module, names: Set[str], path: str) -> None:
+def check_unseen(w, module, names: set[str], path: str) -> None:
     """Refuses C functions that no profiler sees, where code that names them has the module."""
     if origin.of_name(module.__name__) != origin.USER or not _is_foreign(module):
         return

@@ -1,11 +1,13 @@
 """How instances, tensors and classes are walked; see Note [Names decide] in walk.py."""
 
+from __future__ import annotations
+
 import types
-from typing import List, NamedTuple, Optional, Set
 
 from . import library, origin
 from .guard import MISSING, type_lookup
 from .place import MAX_DEPTH, Place
+from .record import record
 
 _TOO_DEEP = f"lies deeper than {MAX_DEPTH} attributes of plain objects; hold it nearer to the function, or in an nn.Module"
 
@@ -31,12 +33,13 @@ _NAMES_OF_CLASSES = frozenset({"__name__", "__qualname__", "__bases__", "__mro__
 _FUNCTIONS = (types.FunctionType, staticmethod, classmethod, property)
 
 
-class Shape(NamedTuple):
+@record
+class Shape:
     """What a walk looks at in the instances of a class."""
 
-    names: Optional[Set[str]]  # None: all attributes
-    slots: List[str]
-    absent: List[str]  # names whose absence from the instance's dict matters
+    names: set[str] | None  # None: all attributes
+    slots: list[str]
+    absent: list[str]  # names whose absence from the instance's dict matters
 
 
 def shape_of(w, kind: type) -> Shape:
@@ -65,7 +68,7 @@ def _make_shape(w, kind: type) -> Shape:
     return Shape(None if seen.reads_all else names, slots, sorted(shadowed | assigned))
 
 
-def dict_of(value: object) -> Optional[dict]:
+def dict_of(value: object) -> dict | None:
     try:
         return object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -111,7 +114,7 @@ def _guard_class(w, value, place) -> None:
         w.visit(kind, place._replace(path=kind.__qualname__))
 
 
-def _walk_dict(w, value, attributes: dict, names: List[str], shape: Shape, place) -> None:
+def _walk_dict(w, value, attributes: dict, names: list[str], shape: Shape, place) -> None:
     if not names and not shape.absent:
         return
     w.guard("attribute", value, "__dict__", attributes, f"{place.path}.__dict__")
@@ -214,7 +217,7 @@ def walk_instance_names(w) -> None:
             w.guard_grouped("plain", kind, "instances", tuple(lacking), f"attributes of {kind.__qualname__}")
 
 
-def _walk_members(w, members: dict, kind: str, place, instance_names: Set[str]) -> None:
+def _walk_members(w, members: dict, kind: str, place, instance_names: set[str]) -> None:
     w.guard("keys", members, None, tuple(members), f"{place.path}.{kind}")
     instance_names.update(n for n in members if not n.isdigit())
     for name, member in members.items():
@@ -266,7 +269,7 @@ def walk_class(w, kind, place) -> None:
     if issubclass(kind, library.Tensor):
         names = names - library.REPLACED
     boring = _BORING - w.seen.names
-    done: Set[str] = set()
+    done: set[str] = set()
     for base in kind.__mro__[:-1]:
         base_origin = origin.of_class(base)
         entries = vars(base)
