@@ -1,9 +1,9 @@
-"""Programs for each name that shunt._autocast has a policy for: functions of a library and of t(*sizes), which makes
-a tensor of the dtype that is tested."""
+"""Programs for each name in shunt._autocast.POLICIES. A program is a function of the library and of t(*sizes), which
+returns a tensor of the tested dtype."""
 
 
 def values(L, *sizes):
-    """Numbers that every dtype holds, from 1 / 8 to 7 / 8."""
+    """Multiples of 1 / 8 from 1 / 8 to 7 / 8, which every floating-point dtype represents exactly."""
     count = 1
     for n in sizes:
         count *= n
@@ -142,7 +142,7 @@ PROGRAMS = {
     ],
 }
 
-# What has no policy, as in PyTorch, where a near relative has one.
+# Programs of functions without a policy that are close to functions with one.
 UNCAST = [
     _pad("reflect", 3),
     _pad("circular", 2),

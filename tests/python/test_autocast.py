@@ -265,3 +265,7 @@ def test_warnings_of_functions_with_a_policy_name_the_caller():
         with shunt.autocast("cpu", enabled=enabled), pytest.warns(UserWarning, match="size_average") as caught:
             shunt.nn.functional.soft_margin_loss(a, a, size_average=True)
         assert caught[0].filename == __file__
+
+
+def test_each_policy_has_programs():
+    assert PROGRAMS.keys() == _autocast.POLICIES.keys()

@@ -1,4 +1,4 @@
-"""autocast's policies for functions of the package, against PyTorch's."""
+"""Compares results under autocast, for each policy in shunt._autocast, with PyTorch's."""
 
 import pytest
 

@@ -105,7 +105,7 @@ def inner(input, other, *, out=None):
     return into(out, tensordot(input, other, ([-1], [-1])))
 
 
-# The product of a row and a column, for which PyTorch takes dot().
+# A row times a column. PyTorch calls dot(), which has no policy.
 _dot = by_policy("dot")(ops.mm)
 
 

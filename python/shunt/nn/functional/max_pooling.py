@@ -129,7 +129,7 @@ def _volumes(input, kernel_size, stride, padding, dilation, ceil_mode, return_in
     return values.reshape(shape), (depths * (h * w) + within).reshape(shape)
 
 
-# As in PyTorch, autocast knows the operator without indices only.
+# As in PyTorch, only the operator without indices has a policy.
 _values_of_volumes = by_policy("max_pool3d")(_volumes)
 
 

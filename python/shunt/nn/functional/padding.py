@@ -79,12 +79,12 @@ def pad(input, pad, mode="constant", value=None):
         raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
     if mode == "replicate":
         return _replicated(input, pad, mode)
-    # PyTorch has no policy for mirrored volumes.
+    # reflection_pad3d has no policy in PyTorch.
     return (_mirrored if mode == "reflect" and dims < 3 else _surrounded)(input, pad, mode)
 
 
 def _surrounded(input, pad, mode):
-    """The input with elements of its own around it."""
+    """Pads by a mode that repeats elements of the input."""
     from shunt import int64, tensor
 
     dims, result = len(pad) // 2, input

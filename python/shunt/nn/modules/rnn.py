@@ -259,7 +259,7 @@ class RNNBase(Module):
             x = x.transpose(0, 1)
         x, results = self._layers(x, self._first_states(x, x.shape[1], hx, batched), _whole_pass)
         if self.mode == "LSTM" and not self.proj_size and input.dtype in (float32, bfloat16):
-            # Under autocast PyTorch computes such a layer in one operator, whose results are all of the lower precision.
+            # PyTorch computes such a layer in one operator, which autocast runs in lower precision.
             x, results = in_lower_precision((x, results))
         if not batched:
             x, results = x.squeeze(1), tuple(r.squeeze(1) for r in results)
