@@ -4,6 +4,7 @@ import collections
 import math
 
 from shunt import _C
+from shunt._autocast import by_policy
 from shunt._composites._common import cast_into, check_tensors, floating, into, ops
 
 _frexp = collections.namedtuple("frexp", ["mantissa", "exponent"])
@@ -112,6 +113,7 @@ def angle(input, *, out=None):
     return cast_into(out, ops.where(x != x, x, ops.where(x < 0, zeros + math.pi, zeros)))
 
 
+@by_policy("cholesky_inverse")
 def cholesky_inverse(L, upper=False, *, out=None):
     """The inverse of the matrix whose factor of Cholesky's is given, as linalg.cholesky() makes it.
 

@@ -3,6 +3,7 @@
 import math
 
 from shunt import _C
+from shunt._autocast import by_policy
 from shunt._composites._common import cast_into, into, ops, wrapped
 
 
@@ -16,6 +17,7 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     return A.diagonal(offset, dim1, dim2)
 
 
+@by_policy("linalg_vecdot")
 def vecdot(x, y, *, dim=-1, out=None):
     """The sums of products along `dim`."""
     return into(out, (x * y).sum(dim))

@@ -5,7 +5,8 @@ import threading
 import pytest
 
 import shunt
-from shunt import amp
+from autocast_programs import PROGRAMS, UNCAST, values
+from shunt import _autocast, amp
 
 
 def ones(*sizes, **options):
@@ -137,3 +138,134 @@ def test_dtypes_of_composites_and_of_lapack():
             F.kl_div(low, low, reduction="sum"),
         ):
             assert result.dtype is shunt.float32
+
+
+LOW = (shunt.bfloat16, shunt.float16)
+EXPECTED = {
+    "lower_precision_fp": lambda low, dtype: low,
+    "fp32": lambda low, dtype: shunt.float32,
+    "promote": lambda low, dtype: dtype,
+    "as_given": lambda low, dtype: dtype,
+}
+
+
+@pytest.mark.parametrize("low", LOW)
+@pytest.mark.parametrize("name", _autocast.POLICIES)
+def test_dtypes_by_policy(name, low):
+    for program in PROGRAMS[name]:
+        for dtype in (shunt.float32, low):
+            with shunt.autocast("cpu", dtype=low):
+                result = program(shunt, lambda *sizes: values(shunt, *sizes).to(dtype))
+                assert shunt.is_autocast_enabled("cpu")
+            assert result.dtype is EXPECTED[_autocast.POLICIES[name]](low, dtype)
+
+
+@pytest.mark.parametrize("low", LOW)
+def test_relatives_without_a_policy(low):
+    for program in UNCAST:
+        with shunt.autocast("cpu", dtype=low):
+            assert program(shunt, lambda *sizes: values(shunt, *sizes).to(low)).dtype is low
+
+
+@pytest.mark.parametrize("name", _autocast.POLICIES)
+def test_policies_leave_float64_alone(name):
+    for program in PROGRAMS[name]:
+        if name in ("cosine_embedding_loss", "index_copy"):
+            continue  # with a float32 target, or nothing to cast
+        with shunt.autocast("cpu"):
+            result = program(shunt, lambda *sizes: values(shunt, *sizes).double())
+        assert result.dtype is shunt.float64
+
+
+def test_policies_of_mixed_dtypes():
+    a, low, at = values(shunt, 3, 2), values(shunt, 1, 2).bfloat16(), shunt.tensor([1])
+    with shunt.autocast("cpu"):
+        assert shunt.index_copy(a, 0, at, low).dtype is shunt.float32
+        assert shunt.cdist(a, a.bfloat16()).dtype is shunt.float32
+        assert shunt.nn.functional.prelu(low, a[0, :1]).dtype is shunt.bfloat16
+        with pytest.raises(RuntimeError):
+            a.index_copy_(0, at, low)
+    with pytest.raises(RuntimeError):
+        shunt.index_copy(a, 0, at, low)
+
+
+def test_policies_leave_calls_with_out_alone():
+    a = values(shunt, 3, 2, 2)
+    product = shunt.addbmm(a[0], a, a)
+    with shunt.autocast("cpu"):
+        assert shunt.equal(shunt.addbmm(a[0], a, a, out=shunt.empty(2, 2)), product)
+        assert shunt.equal(a[0].clone().addbmm_(a, a), product)
+        with pytest.raises(RuntimeError, match="quantile"):
+            shunt.quantile(a.bfloat16(), 0.5, out=shunt.empty(()))
+
+
+def test_policies_and_errors():
+    a = values(shunt, 3)
+    with shunt.autocast("cpu"):
+        with pytest.raises(RuntimeError, match="cdist"):
+            shunt.cdist(a, a)
+        assert shunt.is_autocast_enabled("cpu") and shunt.get_autocast_dtype("cpu") is shunt.bfloat16
+        with pytest.raises(TypeError, match="cdist"):
+            shunt.cdist(a)
+        with pytest.raises(TypeError, match="quantile"):
+            shunt.quantile(a, 0.5, nothing=1)
+
+
+def test_policies_by_device():
+    a = values(shunt, 3, 2).bfloat16()
+    with shunt.autocast("cuda"):
+        assert shunt.cdist(a, a).dtype is shunt.bfloat16  # a tensor of the CPU
+        meta = a.to("meta")
+    with shunt.autocast("cpu"):
+        assert shunt.cdist(meta, meta).dtype is shunt.bfloat16
+
+
+def test_policies_and_gradients():
+    x, w = values(shunt, 1, 2, 3, 3, 3), values(shunt, 2, 2, 2, 2, 2).requires_grad_()
+    with shunt.autocast("cpu"):
+        y = shunt.conv3d(x, w)
+    y.sum().backward()
+    assert y.dtype is shunt.bfloat16 and w.grad.dtype is shunt.float32
+    p = values(shunt, 4, 2).bfloat16().requires_grad_()
+    with shunt.autocast("cpu"):
+        shunt.quantile(p, 0.5).backward()
+    assert p.grad.dtype is shunt.bfloat16
+
+
+def test_policies_while_compiled():
+    a = values(shunt, 3, 4)
+
+    @shunt.compile
+    def f(x):
+        return shunt.cdist(x.bfloat16(), x.bfloat16()), shunt.bilinear(x, x, values(shunt, 2, 4, 4)), shunt.mm(x, x.T)
+
+    for _ in range(3):
+        with shunt.autocast("cpu"):
+            assert [t.dtype for t in f(a)] == [shunt.float32, shunt.float32, shunt.bfloat16]
+        assert [t.dtype for t in f(a)] == [shunt.bfloat16, shunt.float32, shunt.float32]
+
+
+@pytest.mark.parametrize("low", LOW)
+def test_recurrent_layers(low):
+    x = values(shunt, 2, 3, 4)
+    with shunt.autocast("cpu", dtype=low):
+        y, (h, c) = shunt.nn.LSTM(4, 5, num_layers=2, bidirectional=True)(x)
+        assert y.dtype is h.dtype is c.dtype is low
+        y, (h, c) = shunt.nn.LSTM(4, 5, proj_size=2)(x)
+        assert y.dtype is h.dtype is low and c.dtype is shunt.float32
+        y, h = shunt.nn.GRU(4, 5)(x)
+        assert y.dtype is h.dtype is shunt.float32
+        y, h = shunt.nn.RNN(4, 5)(x)
+        assert y.dtype is h.dtype is low
+
+
+def test_warnings_of_functions_with_a_policy_name_the_caller():
+    a = values(shunt, 3)
+    for enabled in (False, True):
+        with shunt.autocast("cpu", enabled=enabled), pytest.warns(UserWarning, match="size_average") as caught:
+            shunt.nn.functional.soft_margin_loss(a, a, size_average=True)
+        assert caught[0].filename == __file__
+
+
+def test_each_policy_has_programs():
+    assert PROGRAMS.keys() == _autocast.POLICIES.keys()

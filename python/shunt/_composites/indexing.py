@@ -1,6 +1,7 @@
 """Elements taken and put by index, that are made of others."""
 
 from shunt import _C
+from shunt._autocast import by_policy
 from shunt._composites._common import into, method, wrapped
 
 Tensor = _C.TensorBase
@@ -80,6 +81,7 @@ def index_copy_(input, dim, index, source):
 
 
 @method
+@by_policy("index_copy")
 def index_copy(input, dim, index, source, *, out=None):
     """The tensor with slices of `source` at places along a dimension."""
     return into(out, index_copy_(input.clone(), dim, index, source))

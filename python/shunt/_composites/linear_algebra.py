@@ -3,6 +3,7 @@
 import math
 
 from shunt import _C
+from shunt._autocast import by_policy
 from shunt._composites._common import cast_into, into, method, ops
 
 Tensor = _C.TensorBase
@@ -54,6 +55,7 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
 
 
 @method
+@by_policy("addbmm")
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * the sum over the batch of batch1 @ batch2. Shapes: (n, p), (b, n, m), (b, m, p) to (n,
     p)."""
@@ -81,7 +83,8 @@ def _in_place(function):
     return method(in_place)
 
 
-addmv_, addr_, addbmm_ = map(_in_place, (addmv, addr, addbmm))
+addmv_, addr_ = map(_in_place, (addmv, addr))
+addbmm_ = _in_place(by_policy("addbmm_")(addbmm.__wrapped__))
 
 
 @method
@@ -100,6 +103,10 @@ def inner(input, other, *, out=None):
             f"inner(): expected last dimensions of one size, got shapes {list(input.shape)} and {list(other.shape)}"
         )
     return into(out, tensordot(input, other, ([-1], [-1])))
+
+
+# A row times a column. PyTorch calls dot(), which has no policy.
+_dot = by_policy("dot")(ops.mm)
 
 
 def tensordot(a, b, dims=2, out=None):
@@ -142,7 +149,8 @@ def tensordot(a, b, dims=2, out=None):
     count = math.prod(a.size(d) for d in first)
     rows = a.permute(free_a + first).reshape((math.prod(a.size(d) for d in free_a), count))
     columns = b.permute(second + free_b).reshape((count, math.prod(b.size(d) for d in free_b)))
-    result = ops.mm(rows, columns).reshape([a.size(d) for d in free_a] + [b.size(d) for d in free_b])
+    product = (_dot if rows.size(0) == columns.size(1) == 1 else ops.mm)(rows, columns)
+    result = product.reshape([a.size(d) for d in free_a] + [b.size(d) for d in free_b])
     return into(out, result)
 
 
@@ -163,6 +171,7 @@ def dist(input, other, p=2):
     return ops.norm(input - other, p)
 
 
+@by_policy("cdist")
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The p-norm distances of each row of x1 from each row of x2. Shapes (*, n, m), (*, k, m) to (*, n, k)."""
     for k, x in ((1, x1), (2, x2)):

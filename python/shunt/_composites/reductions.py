@@ -2,6 +2,7 @@
 
 import collections
 from shunt import _C
+from shunt._autocast import by_policy
 from shunt._composites._common import cast_into, indices, into, method, ops, wrapped
 
 Tensor = _C.TensorBase
@@ -147,6 +148,7 @@ def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):
 
 
 @method
+@by_policy("quantile")
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """The q-quantiles of all elements, or along a dimension: `q` in [0, 1], a number or a vector, whose results are
     dimension 0.
@@ -157,6 +159,7 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=N
 
 
 @method
+@by_policy("nanquantile")
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """quantile of the elements that aren't NaN."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, out, True)

@@ -3,6 +3,7 @@
 from builtins import range as _range
 
 from shunt import _C
+from shunt._autocast import by_policy
 from shunt._composites._common import cast_into, into, method, ops, wrapped
 
 
@@ -239,6 +240,7 @@ def logdet(input):
 
 
 @method
+@by_policy("cholesky_solve")
 def cholesky_solve(input, L, upper=False, *, out=None):
     """X with A @ X = input, for the Cholesky factor L of A."""
     from shunt.linalg import solve_triangular

@@ -2,7 +2,7 @@
 
 import functools
 
-from shunt import _C
+from shunt import _C, _autocast
 from shunt._C import bfloat16, float16
 
 __all__ = ["autocast", "autocast_mode", "custom_bwd", "custom_fwd", "is_autocast_available", "is_autocast_enabled"]
@@ -76,6 +76,8 @@ class autocast:
         self._guards = []
 
     def __enter__(self):
+        if self._enabled and self.device != "cpu":
+            _autocast.other_devices.add(self.device)
         dtype = self.fast_dtype if self.fast_dtype in (bfloat16, float16) else bfloat16
         self._guards.append(_C._enter_autocast(self.device, dtype, self._enabled, self._cache_enabled))
         return self

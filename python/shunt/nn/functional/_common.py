@@ -3,6 +3,7 @@
 import warnings
 
 from shunt import _C
+from shunt._autocast import frames_above
 from shunt._composites._common import broadcast_shapes, into, ops  # noqa: F401  for the families
 
 Tensor = _C.TensorBase
@@ -18,7 +19,7 @@ def reduction_of(reduction, size_average=None, reduce=None):
     if size_average is not None or reduce is not None:
         warnings.warn(
             "size_average and reduce are older spellings; pass reduction=, 'none', 'mean' or 'sum', in their place",
-            stacklevel=3,
+            stacklevel=3 + frames_above(2),
         )
         if reduce is False:
             return 0

@@ -3,6 +3,7 @@
 import math
 import warnings
 
+from shunt._autocast import by_policy
 from shunt.nn.functional._common import into, ops
 
 
@@ -48,6 +49,7 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
     return ops.leaky_relu_(input, negative_slope) if inplace else ops.leaky_relu(input, negative_slope)
 
 
+@by_policy("prelu")
 def prelu(input, weight):
     """x where x > 0, else weight * x; `weight` has one element, or one for each channel (dimension 1)."""
     channels = input.size(1) if input.dim() > 1 else 1

@@ -1,5 +1,6 @@
 """Pooling by windows that give an output size: of even steps, or at pseudo-random places."""
 
+from shunt._autocast import by_policy
 from shunt.nn.functional._common import checked_pool, numbers, ops
 
 
@@ -14,6 +15,7 @@ def adaptive_avg_pool1d(input, output_size):
     return ops.adaptive_avg_pool2d(input.unsqueeze(-2), (1, *numbers(output_size, 1, "output_size"))).squeeze(-2)
 
 
+@by_policy("adaptive_avg_pool3d")
 def adaptive_avg_pool3d(input, output_size):
     """Means of windows that make a volume of the size given: an int, or three, of which None keeps the input's."""
     depth, *size = _sizes(input, output_size, 3)
@@ -73,6 +75,7 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
     return (values, indices) if return_indices else values
 
 
+@by_policy("adaptive_max_pool3d")
 def adaptive_max_pool3d(input, output_size, return_indices=False):
     """The largest elements of windows that make a volume of the size given; with `return_indices` also where in its
     volume each is."""
@@ -153,6 +156,7 @@ def _starts(sample, size, kernel, out):
     return last.to(_int64())
 
 
+@by_policy("fractional_max_pool2d")
 def fractional_max_pool2d(
     input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
 ):
@@ -167,6 +171,7 @@ def fractional_max_pool2d(
     )
 
 
+@by_policy("fractional_max_pool3d")
 def fractional_max_pool3d(
     input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
 ):

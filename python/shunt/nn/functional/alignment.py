@@ -1,5 +1,6 @@
 """ctc_loss: sequences whose alignment to their targets isn't known."""
 
+from shunt._autocast import by_policy
 from shunt.nn.functional._common import ops, reduced, reduction_of
 
 # Stands for log(0): sums with it have no NaN in their gradients.
@@ -31,6 +32,7 @@ def _rows(targets, lengths):
     return rows
 
 
+@by_policy("ctc_loss")
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
     """-log of the probability of the targets, summed over all alignments with blanks (Graves and others 2006).
 

@@ -1,5 +1,6 @@
 """Linear maps and convolutions."""
 
+from shunt._autocast import by_policy
 from shunt.nn.functional._common import numbers, ops
 
 
@@ -8,6 +9,7 @@ linear = ops.linear
 linear.__module__ = "shunt.nn.functional"  # for pickle
 
 
+@by_policy("bilinear")
 def bilinear(input1, input2, weight, bias=None):
     """x1 @ weight[k] @ x2 + bias[k] for each k. Shapes: (..., in1), (..., in2), (out, in1, in2), (out) to (...,
     out)."""
@@ -53,6 +55,7 @@ def _batched(input, dims, name):
     return (input, True) if input.dim() == dims + 2 else (input.unsqueeze(0), False)
 
 
+@by_policy("conv3d")
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """The cross-correlation of volumes with kernels. Shapes: (N, C, D, H, W) or (C, D, H, W), weight (out, C / groups,
     KD, KH, KW).
@@ -111,6 +114,7 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
     return ops.conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@by_policy("conv_transpose3d")
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """What the backward of conv3d gives its input, as an operator. Shapes: (N, C, D, H, W) or (C, D, H, W), weight
     (C, out / groups, KD, KH, KW).

@@ -5,6 +5,7 @@ import math
 import warnings
 
 from shunt import _C
+from shunt._autocast import by_policy
 from shunt.nn.functional._common import ops, reduced, reduction_of
 from shunt.nn.functional.distances import cosine_similarity_of, pairwise_distance
 
@@ -27,11 +28,17 @@ def _weighted(name, loss, weight, number):
     return reduced(loss, number)
 
 
+@by_policy("weighted_loss")
+def _elements(operator, input, target):
+    """The loss of each element."""
+    return operator(input, target, 0)
+
+
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """|input - target|; `weight`, of its shape, weighs the elements."""
     number = reduction_of(reduction, size_average, reduce)
     if weight is not None:
-        return _weighted("l1_loss", ops.l1_loss(input, target, 0), weight, number)
+        return _weighted("l1_loss", _elements(ops.l1_loss, input, target), weight, number)
     return ops.l1_loss(input, target, number)
 
 
@@ -42,7 +49,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
         if target.shape != input.shape:
             warnings.warn(_sizes_differ("mse_loss", input, target) + "; they are broadcast", stacklevel=2)
     if weight is not None:
-        return _weighted("mse_loss", ops.mse_loss(input, target, 0), weight, number)
+        return _weighted("mse_loss", _elements(ops.mse_loss, input, target), weight, number)
     return ops.mse_loss(input, target, number)
 
 
@@ -155,12 +162,14 @@ def binary_cross_entropy_with_logits(
     return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
 
 
+@by_policy("soft_margin_loss")
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(-target * input)), for targets 1 and -1."""
     number = reduction_of(reduction, size_average, reduce)
     return reduced(ops.log1p(ops.exp(-target * input)), number)
 
 
+@by_policy("margin_ranking_loss")
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """max(0, -target * (input1 - input2) + margin)."""
     number = reduction_of(reduction, size_average, reduce)
@@ -172,6 +181,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     return reduced(ops.clamp_min(-target * (input1 - input2) + margin, 0), number)
 
 
+@by_policy("hinge_embedding_loss")
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """input where target is 1, max(0, margin - input) where it is -1."""
     number = reduction_of(reduction, size_average, reduce)
@@ -180,6 +190,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     return reduced(loss, number)
 
 
+@by_policy("cosine_embedding_loss")
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """1 - cos(input1, input2) where target is 1, max(0, cos(input1, input2) - margin) where it is -1, along the last
     dimension."""
@@ -202,6 +213,7 @@ def _check_classes(name, input):
         raise RuntimeError(f"{name}(): expected input (N, C) or (C) with one class or more, got {tuple(input.shape)}")
 
 
+@by_policy("multi_margin_loss")
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over classes j other than the target of max(0, margin - input[target] + input[j])^p; `p` is 1 or 2."""
     number = reduction_of(reduction, size_average, reduce)
@@ -232,6 +244,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     return reduced(loss if input.dim() == 2 or number != 0 else loss.squeeze(0), number)
 
 
+@by_policy("multilabel_margin_loss")
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """The sum over targets and other classes of max(0, 1 - input[target] + input[other]), divided by the number of
     classes.
@@ -254,6 +267,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     return reduced(loss if input.dim() == 2 or number != 0 else loss.squeeze(0), number)
 
 
+@by_policy("multilabel_soft_margin_loss")
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over the last dimension of -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))."""
     number = reduction_of(reduction, size_average, reduce)
@@ -263,6 +277,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     return reduced(loss.sum(-1) / input.size(-1), number)
 
 
+@by_policy("poisson_nll_loss")
 def poisson_nll_loss(
     input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
 ):
@@ -329,6 +344,7 @@ def _check_triplet(name, margin, anchor, positive, negative):
         )
 
 
+@by_policy("triplet_margin_loss")
 def triplet_margin_loss(
     anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
 ):

@@ -1,5 +1,6 @@
 """Pooling by the largest elements of windows, and its inverse."""
 
+from shunt._autocast import by_policy
 from shunt.nn.functional._common import check_padding, checked_pool, numbers, ops
 
 
@@ -99,6 +100,11 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     The largest of each plane's windows, then of these over the depths. With `return_indices` also where in its volume
     each is, counted plane by plane.
     """
+    pool = _volumes if return_indices else _values_of_volumes
+    return pool(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def _volumes(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
     checked_pool(input, 3, "max_pool3d")
     kernel = numbers(kernel_size, 3, "kernel_size")
     step = kernel if stride is None or stride == () else numbers(stride, 3, "stride")
@@ -121,6 +127,10 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     within = within.flatten(1).gather(1, places)
     depths = ops.div(places, area, rounding_mode="floor")
     return values.reshape(shape), (depths * (h * w) + within).reshape(shape)
+
+
+# As in PyTorch, only the operator without indices has a policy.
+_values_of_volumes = by_policy("max_pool3d")(_volumes)
 
 
 def max_pool3d_with_indices(
@@ -160,6 +170,7 @@ def _unpooled(dims, name, input, indices, kernel_size, stride, padding, output_s
     return _laid_out(result, input) if dims == 2 else result
 
 
+@by_policy("max_unpool2d")
 def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
     """The inverse of max_pool1d but for the elements that it dropped, which are zeros. `indices` as it returned them.
 
@@ -168,11 +179,13 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
     return _unpooled(1, "max_unpool1d", input, indices, kernel_size, stride, padding, output_size)
 
 
+@by_policy("max_unpool2d")
 def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
     """The same for max_pool2d."""
     return _unpooled(2, "max_unpool2d", input, indices, kernel_size, stride, padding, output_size)
 
 
+@by_policy("max_unpool3d")
 def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
     """The same for max_pool3d."""
     return _unpooled(3, "max_unpool3d", input, indices, kernel_size, stride, padding, output_size)

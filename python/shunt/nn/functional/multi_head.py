@@ -3,6 +3,7 @@
 import math
 
 from shunt import _C
+from shunt._autocast import by_policy
 from shunt.nn.functional._common import ops
 from shunt.nn.functional.attention import scaled_dot_product_attention
 from shunt.nn.functional.padding import pad
@@ -70,6 +71,11 @@ def _check(query, key, value, key_padding_mask, attn_mask, num_heads):
         raise RuntimeError(
             f"multi_head_attention_forward(): expected attn_mask of shape {wanted}, got {tuple(attn_mask.shape)}"
         )
+
+
+@by_policy("attention_scores")
+def _masked(scores, mask):
+    return scores + mask
 
 
 def multi_head_attention_forward(
@@ -167,7 +173,7 @@ def multi_head_attention_forward(
     dropout = dropout_p if training else 0.0
     if need_weights:
         scores = (q * (1.0 / math.sqrt(width // num_heads))) @ k.transpose(-2, -1)
-        scores = ops.softmax(scores if mask is None else scores + mask, -1)
+        scores = ops.softmax(scores if mask is None else _masked(scores, mask), -1)
         scores = ops.dropout(scores, dropout, True) if dropout > 0 else scores
         output = scores @ v
     else:

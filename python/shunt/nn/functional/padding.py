@@ -1,5 +1,6 @@
 """Elements around a tensor: a constant, or the tensor's."""
 
+from shunt._autocast import by_policy
 from shunt.nn.functional._common import ops
 
 
@@ -58,8 +59,6 @@ def pad(input, pad, mode="constant", value=None):
         of inputs with one
             or two dimensions before these.
     """
-    from shunt import int64, tensor
-
     pad = tuple(pad)
     if len(pad) % 2:
         raise RuntimeError(f"pad(): expected an even count of numbers in pad, two for a dimension, got {len(pad)}")
@@ -78,7 +77,17 @@ def pad(input, pad, mode="constant", value=None):
     dims = len(pad) // 2
     if input.dim() not in (dims + 1, dims + 2) or dims > 3 or (mode == "circular" and input.dim() < dims + 1):
         raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
-    result = input
+    if mode == "replicate":
+        return _replicated(input, pad, mode)
+    # reflection_pad3d has no policy in PyTorch.
+    return (_mirrored if mode == "reflect" and dims < 3 else _surrounded)(input, pad, mode)
+
+
+def _surrounded(input, pad, mode):
+    """Pads by a mode that repeats elements of the input."""
+    from shunt import int64, tensor
+
+    dims, result = len(pad) // 2, input
     left = [input.size(-1 - k) + pad[2 * k] + pad[2 * k + 1] for k in range(dims)]
     for k in range(dims):
         d = input.dim() - 1 - k
@@ -104,3 +113,7 @@ def pad(input, pad, mode="constant", value=None):
             places = tensor(_index_of(mode, size, before, after), dtype=int64, device=result.device)
             result = result.index_select(d, places)
     return result.clone() if result is input else result
+
+
+_mirrored = by_policy("reflection_pad")(_surrounded)
+_replicated = by_policy("replication_pad")(_surrounded)

@@ -1,5 +1,6 @@
 """Pooling by the means of windows, or their norms."""
 
+from shunt._autocast import by_policy
 from shunt.nn.functional._common import check_padding, checked_pool, into, numbers, ops
 
 
@@ -47,6 +48,7 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     ).squeeze(-2)
 
 
+@by_policy("avg_pool3d")
 def avg_pool3d(
     input,
     kernel_size,

@@ -1,5 +1,6 @@
 """grid_sample and affine_grid: images and volumes read at any places."""
 
+from shunt._autocast import by_policy
 from shunt.nn.functional._common import ops
 from shunt.nn.functional.images import _CUBIC_A
 
@@ -85,6 +86,7 @@ def _cubic(input, places, padding_mode, align_corners):
     return result
 
 
+@by_policy("grid_sampler")
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """The input at places that `grid` names. Shapes (N, C, H, W) and (N, h, w, 2) to (N, C, h, w), or (N, C, D, H, W)
     and (N, d, h, w, 3) to (N, C, d, h, w).

@@ -3,6 +3,8 @@
 import math
 
 from shunt import _operators
+from shunt._autocast import in_lower_precision
+from shunt._C import bfloat16, float32
 from shunt._tensor import Tensor
 from shunt.nn import functional as F
 from shunt.nn import init
@@ -256,6 +258,9 @@ class RNNBase(Module):
         if batched and self.batch_first:
             x = x.transpose(0, 1)
         x, results = self._layers(x, self._first_states(x, x.shape[1], hx, batched), _whole_pass)
+        if self.mode == "LSTM" and not self.proj_size and input.dtype in (float32, bfloat16):
+            # PyTorch computes such a layer in one operator, which autocast runs in lower precision.
+            x, results = in_lower_precision((x, results))
         if not batched:
             x, results = x.squeeze(1), tuple(r.squeeze(1) for r in results)
         elif self.batch_first:
