@@ -1,6 +1,7 @@
 // What would a call do, what did the program do, and what is compiled?
 //
-//   inspecting [call | registrations | dangling | steps | compiled | hot_pairs | invalidation | machine]
+//   inspecting [call | registrations | dangling | steps | compiled | hot_pairs | invalidation |
+//              switches | disk_cache | machine]
 //
 // Without a change of the program: SHUNT_TRACE=1, SHUNT_PROFILE=1 and SHUNT_STATS=1, or `shunt run` and `shunt
 // profile`.
@@ -8,9 +9,9 @@
 #include <shunt/core/system_info.h>
 #include <shunt/shunt.h>
 
+#include "examples/inspecting/compiler.h"
 #include "examples/parts.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <vector>
@@ -89,41 +90,6 @@ void compiled() {
   std::cout << f.counts().hits << " calls ran a graph\n";
 }
 
-/// Whether calls are compiled here: not without libshunt_jit.so, nor with SHUNT_JIT=0.
-bool compiles() { return system_info().jit.available && jit::enabled(); }
-
-// Which operators, with which keys and dtypes, are called often, and are they compiled?
-void hotPairs() {
-  if (!compiles()) return show(jit::stats().compiled == 0, "no compiler: every call is interpreted");
-  const Tensor a = randn({64}), b = randn({64});
-  for (int i = 0; i < 10000; ++i) add(a, b);
-  jit::wait_idle();  // compiles what is queued; a program need not call this
-  show(jit::explain("aten::add.Tensor", a, b).in_force, "add of two float tensors is compiled");
-  std::cout << jit::explain("aten::add.Tensor", a, b).verdict << '\n' << jit::statsTable();
-  // What SHUNT_STATS=report.json writes when the program ends, and `shunt stats report.json` reads.
-  const jit::Stats report = jit::statsFromJson(jit::statsJson());
-  const bool found = std::any_of(report.pairs.begin(), report.pairs.end(), [](const jit::PairStats& pair) {
-    return pair.op == "aten::add.Tensor" && pair.state == jit::PairState::kCompiled;
-  });
-  show(found, "the report has the pair");
-}
-
-// A registration puts compiled code out of use before it returns.
-void invalidation() {
-  if (!compiles()) return show(jit::invalidation_log().empty(), "no compiler: nothing to invalidate");
-  const Tensor x = linspace(-1, 1, 64);
-  for (int i = 0; i < 10000; ++i) x.relu();
-  jit::wait_idle();
-  show(jit::explain("aten::relu", x).in_force, "relu is compiled");
-  const size_t before = jit::invalidation_log().size();
-  Library block(Library::Kind::kImpl, "aten", DispatchKey::CPU);
-  block.impl("relu", [](const Tensor& t) { return t.neg(); });
-  show(x.relu().equal(x.neg()), "the next call runs the new kernel");
-  const auto log = jit::invalidation_log();
-  show(log.size() > before, "the log has the reason:");
-  std::cout << log.back().what << ": " << log.back().cause << '\n';
-}
-
 // For a bug report.
 void machine() {
   const SystemInfo info = system_info();
@@ -143,7 +109,9 @@ int main(int argc, char** argv) {
                              {"dangling", dangling},
                              {"steps", steps},
                              {"compiled", compiled},
-                             {"hot_pairs", hotPairs},
-                             {"invalidation", invalidation},
+                             {"hot_pairs", examples::hotPairs},
+                             {"invalidation", examples::invalidation},
+                             {"switches", examples::switches},
+                             {"disk_cache", examples::diskCache},
                              {"machine", machine}});
 }
