@@ -28,7 +28,7 @@ def main(folder):
     for name in ("weights.safetensors", "weights.npz", "weights.pt"):
         shunt.save(weights, folder / name)
         loaded = shunt.load(folder / name)
-        same = all(shunt.equal(loaded[key], weights[key]) and loaded[key].dtype is weights[key].dtype for key in weights)
+        same = all(shunt.equal(loaded[key], t) and loaded[key].dtype is t.dtype for key, t in weights.items())
         print(f"{name}: {'the same tensors' if same else 'other tensors'}")
         assert same
 

@@ -37,6 +37,8 @@ RUNS = {
     "files": ([],
               r"(weights\.\w+: the same tensors\n){3}resumed after epoch 3 with the same bits: True\n"
               r"truncated: .*'short\.safetensors'.*\nwith a command in it: UnpicklingError: .*\n"),
+    "gradients": ([], r"(.+\n){9}functional_call in vmap: ten networks at once\n"),
+    "sequences": ([], r"64 sequences of 1 to 4 bits: \d+% right\nthe weight is still orthogonal\nKL .*: 0\.5\n"),
     "registrations": ([],
                       r"shape without data: \(2, 3\)\nopcheck: SUCCESS\nrelu .*\nthe Autograd kernel saw 1 of 2 calls\n"
                       r"aten\.add\.Tensor is .*\n-> CPU .*\nCPU\nMeta\n"
