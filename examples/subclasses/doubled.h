@@ -1,4 +1,4 @@
-// A class of tensors with a graph of its own: autograd records on the tensor, and the class sees the kernels' calls.
+// A class at mode level kKernel: autograd records on the tensor itself, and the class sees the operators that run.
 #pragma once
 
 #include <shunt/shunt.h>
