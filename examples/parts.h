@@ -5,6 +5,7 @@
 #include <exception>
 #include <initializer_list>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,12 @@ struct Part {
   std::string_view name;
   void (*run)();
 };
+
+/// Prints what a part shows. The part fails if it isn't so.
+inline void show(bool so, std::string_view what) {
+  if (!so) throw std::runtime_error("not so: " + std::string(what));
+  std::cout << what << '\n';
+}
 
 /// Whether it ended without an exception, which is reported on stderr otherwise.
 inline bool runPart(const Part& part) {

@@ -1,6 +1,7 @@
 // compile(): functions that are called again and again, as graphs.
 //
-//   compile [function | training | pendulums | modes | reasons]
+//   compile [function | training | pendulums | modes | reasons | outside | captures]
+#include "examples/compile/checks.h"
 #include "examples/compile/modes.h"
 #include "examples/digits/data.h"
 #include "examples/digits/model.h"
@@ -112,5 +113,7 @@ int main(int argc, char** argv) {
                              {"training", training},
                              {"pendulums", pendulums},
                              {"modes", examples::modes},
-                             {"reasons", reasons}});
+                             {"reasons", reasons},
+                             {"outside", examples::outside},
+                             {"captures", examples::captures}});
 }

@@ -2,6 +2,7 @@
 #include "examples/fake/model.h"
 #include "examples/parts.h"
 
+#include <shunt/shunt.h>
 #include <shunt/transforms/fake_tensor.h>
 
 #include <fstream>
@@ -53,8 +54,58 @@ void error() {
   }
 }
 
+/// What does a program on a device that this machine lacks give?
+void device() {
+  const Tensor x = randn({8, 1000}).requires_grad_();  // real
+  FakeTensorMode mode;
+  const Tensor w = empty({1000, 10}, TensorOptions().device(kCUDA));
+  const Tensor fake = mode.from_tensor(x);
+  examples::show(fake.requires_grad() && fake.is_leaf() && is_fake(fake), "a fake copy of a real leaf");
+  examples::show(mode.from_tensor(x).is_same(fake), "the same tensor gives the same fake tensor");
+  fake.to(kCUDA).mm(w).sum().backward();
+  std::cout << "the gradient: " << fake.grad() << '\n';
+  try {
+    w.sum().item();
+  } catch (const Error& e) {
+    std::cout << e.what() << '\n';
+  }
+}
+
+SHUNT_LIBRARY(fake_example, m) {
+  m.def("pool(Tensor x, int n) -> Tensor");
+  m.def("no_meta(Tensor x) -> Tensor");
+}
+SHUNT_LIBRARY_IMPL(fake_example, CPU, m) {
+  m.impl("pool", [](const Tensor& x, int64_t n) { return x.reshape({-1, n}).sum(1); });
+  m.impl("no_meta", [](const Tensor& x) { return x.clone(); });
+}
+SHUNT_LIBRARY_IMPL(fake_example, Meta, m) {
+  m.impl("pool", [](const Tensor& x, int64_t n) { return empty({x.numel() / n}, x.options()); });
+}
+
+/// What does a custom operator need?
+void customOperator() {
+  const auto find = [](const char* name) { return Dispatcher::singleton().findSchemaOrThrow(name); };
+  const auto pool = find("fake_example::pool").typed<Tensor(const Tensor&, int64_t)>();
+  const auto no_meta = find("fake_example::no_meta").typed<Tensor(const Tensor&)>();
+  const FakeTensorMode mode;
+  const Tensor y = pool.call(empty({4, 6}), 3);
+  examples::show(is_fake(y) && y.sizes() == IntArrayRef({8}), "with a Meta kernel: the shape, (8)");
+  try {
+    no_meta.call(empty({4}));
+    examples::show(false, "without one: an error");
+  } catch (const Error& e) {
+    std::cout << "without one: " << e.what() << '\n';
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  return examples::runParts(argc, argv, "fake", {{"shape", &shape}, {"step", &step}, {"error", &error}});
+  return examples::runParts(argc, argv, "fake",
+                            {{"shape", &shape},
+                             {"step", &step},
+                             {"error", &error},
+                             {"device", &device},
+                             {"custom_operator", &customOperator}});
 }

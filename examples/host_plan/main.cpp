@@ -6,6 +6,7 @@
 
 #include <iostream>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -92,8 +93,29 @@ void errors() {
   report([&] { plan.run({data.data()}); });
 }
 
+// Any number of threads may run one plan, each on its own memory.
+void threads() {
+  HostPlanBuilder b;
+  const HostValue x = b.input({.sizes = {1000}});
+  b.outputInto(b.call("aten::relu", {b.call("aten::mul.Tensor", {x, 2})[0]})[0]);
+  const HostPlan plan = b.compile({.name = "shared"});
+  std::vector<std::vector<float>> outputs(4, std::vector<float>(1000));
+  std::vector<std::thread> running;
+  for (size_t t = 0; t < outputs.size(); ++t)
+    running.emplace_back([&plan, &out = outputs[t], value = static_cast<float>(t)] {
+      std::vector<float> in(1000, value);
+      for (int i = 0; i < 100; ++i) plan.run({in.data()}, {out.data()});
+    });
+  for (std::thread& thread : running) thread.join();
+  bool right = true;
+  for (size_t t = 0; t < outputs.size(); ++t)
+    for (const float v : outputs[t]) right = right && v == 2 * static_cast<float>(t);
+  examples::show(right, "4 threads ran one plan: each has its results");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  return examples::runParts(argc, argv, "host_plan", {{"layer", layer}, {"update", update}, {"errors", errors}});
+  return examples::runParts(argc, argv, "host_plan",
+                            {{"layer", layer}, {"update", update}, {"errors", errors}, {"threads", threads}});
 }

@@ -1,5 +1,6 @@
 // What tensor subclasses are for. `subclasses` runs all examples; `subclasses NAME` one.
 #include "examples/parts.h"
+#include "examples/subclasses/doubled.h"
 #include "examples/subclasses/lazy.h"
 #include "examples/subclasses/logging.h"
 #include "examples/subclasses/low_precision.h"
@@ -123,6 +124,16 @@ void manyModels() {
   std::cout << "gradients of all: " << w1.grad().sizes() << '\n';
 }
 
+void ownGraph() {
+  const Tensor half = numbers({2, 2});
+  const Tensor x = make_class_tensor(std::make_shared<Doubled>(half), half.sizes(), half.strides(), 0, half.options());
+  x.requires_grad_();
+  const Tensor y = (x * x).sum();
+  std::cout << "x * x is recorded on x itself: " << y.grad_fn()->name() << '\n';
+  y.backward();
+  std::cout << "the gradient " << (distance(x.grad(), half * 4) < 1e-6 ? "is 2 * x" : "is wrong") << '\n';
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -136,5 +147,6 @@ int main(int argc, char** argv) {
                                 {"on_disk", &onDisk},
                                 {"lazy", &lazy},
                                 {"many_models", &manyModels},
+                                {"own_graph", &ownGraph},
                             });
 }

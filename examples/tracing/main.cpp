@@ -1,5 +1,6 @@
 // Tracing: a function runs once, and what it called is a graph: to look at, to change, to keep in a file, to run again.
 #include <shunt/shunt.h>
+#include <shunt/trace/dot.h>
 #include <shunt/trace/trace.h>
 
 #include "examples/parts.h"
@@ -7,6 +8,7 @@
 
 #include <filesystem>
 #include <iostream>
+#include <string>
 
 namespace {
 
@@ -74,9 +76,31 @@ void file() {
             << (same(back.run({x})[0], g.run({x})[0]) ? "the same bits" : "other bits") << '\n';
 }
 
+// A function that writes, as a graph that doesn't; what nobody uses, and what is computed twice, is removed.
+void rewrite() {
+  const auto f = [](const Tensor& x) {
+    Tensor y = x.exp();
+    y[0].mul_(2);        // a write through a view
+    x.sin();             // nobody uses it
+    return y + x.exp();  // exp, again
+  };
+  const Tensor x = shunt::randn({2, 3});
+  Graph g = shunt::trace(f, x, {.functionalize = true});
+  g.common_subexpressions();
+  g.eliminate_dead_code();
+  g.verify();
+  const std::string text = g.print();
+  std::cout << text;
+  examples::show(text.find("aten::sin") == std::string::npos, "sin, whose result nobody uses, is gone");
+  examples::show(text.find("aten::exp") == text.rfind("aten::exp"), "exp is called once");
+  examples::show(same(g.run({x})[0], f(x)), "the same bits");
+  examples::show(shunt::toDot(g).find("digraph") != std::string::npos, "toDot draws it for Graphviz");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  return examples::runParts(argc, argv, "tracing",
-                            {{"graph", graph}, {"pass", pass}, {"training", training}, {"file", file}});
+  return examples::runParts(
+      argc, argv, "tracing",
+      {{"graph", graph}, {"pass", pass}, {"training", training}, {"file", file}, {"rewrite", rewrite}});
 }

@@ -1,9 +1,10 @@
 // vmap and grad: gradients for each sample, many small models at once, Jacobian and Hessian,
 // pendulums, a custom operator with a batching rule.
 //
-//   transforms [per_sample | ensemble | jacobian | pendulums | batching_rule]
+//   transforms [per_sample | ensemble | jacobian | pendulums | batching_rule | products | randomness | combined]
 #include "examples/parts.h"
 #include "examples/transforms/batching_rule.h"
+#include "examples/transforms/derivatives.h"
 
 #include <shunt/shunt.h>
 #include <shunt/transforms/grad_transforms.h>
@@ -137,5 +138,8 @@ int main(int argc, char** argv) {
                              {"ensemble", ensemble},
                              {"jacobian", jacobian},
                              {"pendulums", pendulums},
-                             {"batching_rule", batchingRule}});
+                             {"batching_rule", batchingRule},
+                             {"products", examples::products},
+                             {"randomness", examples::randomness},
+                             {"combined", examples::combined}});
 }

@@ -27,6 +27,7 @@ def script(name):
 
 
 check_blocks, check_links, extract = script("check_blocks"), script("check_links"), script("extract")
+check_examples = script("check_examples")
 FENCE = "```"
 
 
@@ -195,6 +196,29 @@ class Groups(unittest.TestCase):
             self.assertEqual(list(pages.errors_of_groups(root)),
                              ["docs/README.md: x.md is no page", "docs/README.md: docs/a.md is listed twice",
                               "docs/README.md: docs/c.md is not listed"])
+
+
+class Examples(unittest.TestCase):
+    def errors(self, *rows):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in [("README.md", "# Title\n"), ("docs/a.md", "# Title\n"),
+                               ("docs/README.md", "# Pages\n## One\n| page |\n|---|\n| [a](a.md) |\n"),
+                               ("examples/x/main.cpp", 'parts = {{"one", one}};\n'), ("examples/python/y.py", ""),
+                               ("examples/README.md", "\n".join([check_examples.TITLE, *rows, ""]))]:
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            return [error.removeprefix("examples/README.md: ") for error in check_examples.errors(root)]
+
+    def test_table(self):
+        readme = "| [README](../README.md) | it runs | [x](x/main.cpp) `one` |"
+        page = "| [a](../docs/a.md) | more | [x](x/main.cpp), [y](python/y.py) |"
+        self.assertEqual(self.errors(readme, page), [])
+        self.assertEqual(self.errors(readme), ["no row for docs/a.md", "no row has the program examples/python/y.py"])
+        self.assertEqual(self.errors(readme.replace("one", "two"), page), ["it runs: the program has no part `two`"])
+        self.assertEqual(self.errors(readme, page, "| [a](../docs/a.md) | this | [z](z.cpp) `z` |"),
+                         ["this: there is no file z.cpp"])
+        self.assertEqual(self.errors(readme, page, "| [a](../docs/a.md) | this | |"), ["this: there is no program"])
 
 
 class Html(unittest.TestCase):
