@@ -135,6 +135,22 @@ def test_composites_and_autograd_keys(lib, ns):
     assert order == ["Autograd", "CPU"]
 
 
+def test_redispatch_below_autograd(lib, ns):
+    lib.define("b(Tensor x) -> Tensor")
+    order = []
+
+    def autograd(keys, x):
+        order.append("Autograd")
+        return getattr(shunt.ops, ns).b.default.redispatch(keys & shunt._C._after_autograd_keyset, x)
+
+    lib.impl("b", autograd, "Autograd", with_keyset=True)
+    lib.impl("b", lambda x: order.append("CPU") or x + 1, "CPU")
+    assert getattr(shunt.ops, ns).b(shunt.full((2,), 3.0).requires_grad_()).tolist() == [4.0, 4.0]
+    assert order == ["Autograd", "CPU"]
+    assert shunt._C._after_ADInplaceOrView_keyset.has("AutogradCPU")
+    assert not shunt._C._after_autograd_keyset.has("AutogradCPU")
+
+
 def test_destruction_takes_registrations_back(ns):
     library = Library(ns, "DEF")
     library.define("f(Tensor x) -> Tensor")

@@ -327,6 +327,13 @@ void addKeys(PyObject* module) {
   // The bits of a set that say where data is.
   const Ref mask = owned(PyLong_FromUnsignedLongLong(DispatchKeySet::kBackendMask));
   checkStatus(PyModule_AddObjectRef(module, "_backend_mask", mask.get()));
+  // What a kernel for the key masks its keyset with to call the kernel below.
+  const auto addFullAfter = [module](const char* name, DispatchKey key) {
+    const Ref keys = owned(wrapKeySet(DispatchKeySet::fullAfter(key)));
+    checkStatus(PyModule_AddObjectRef(module, name, keys.get()));
+  };
+  addFullAfter("_after_autograd_keyset", DispatchKey::AutogradFunctionality);
+  addFullAfter("_after_ADInplaceOrView_keyset", DispatchKey::ADInplaceOrView);
 }
 
 }  // namespace shunt::python
