@@ -371,6 +371,9 @@ TEST(StatsCommand, PrintsTheTableOfAReport) {
   EXPECT_EQ(bad("stats /"), "shunt: can't read /: it is a directory\n");
   EXPECT_EQ(bad("stats /dev/null"), "shunt: /dev/null: not a report of jit::stats: it is empty\n");
   EXPECT_EQ(bad("stats /dev/zero"), "shunt: /dev/zero: not a report of jit::stats: it has more than 268435456 bytes\n");
+  std::ofstream(report.file) << "[]";
+  EXPECT_EQ(bad("stats " + report.file),
+            "shunt: " + report.file + ": not a report of jit::stats: it is no JSON object\n");
   std::ofstream(report.file) << "{}";
   EXPECT_THAT(bad("stats " + report.file), HasSubstr("not a report of jit::stats"));
 }
