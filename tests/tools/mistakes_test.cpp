@@ -115,6 +115,7 @@ TEST(OptionValue, ThatIsMissingOrTooMany) {
   EXPECT_EQ(wrong("run --no-jit=maybe " + kProgram), inRun("option '--no-jit' takes no value"));
   EXPECT_EQ(wrong("stats --json=0 x"), withHelp("option '--json' takes no value", "shunt stats"));
   EXPECT_EQ(wrong("run --stats --report x.json " + kProgram), inRun("give either --stats or --report, not both"));
+  EXPECT_EQ(wrong("explain mm -a 2 --report x"), withHelp("give either --arg or --report, not both", "shunt explain"));
   EXPECT_EQ(wrong("graph"), withHelp("'shunt graph' needs the argument 'file': Written by Graph::save", "shunt graph"));
 }
 
@@ -152,6 +153,11 @@ TEST(UnknownArgument, NamesThoseThatAreNear) {
             "shunt: argument 'flaot32[2]': 'flaot32' is no dtype; did you mean 'float32'?");
   EXPECT_EQ(first(wrong("explain mm -a 'quux[2]'")), "shunt: argument 'quux[2]': 'quux' is no dtype");
   EXPECT_EQ(first(wrong("explain mm -a '[1,2]x'")), "shunt: argument '[1,2]x': not understood");
+  EXPECT_EQ(first(wrong("explain mm -a " + std::string(3000, 'y'))),
+            "shunt: argument '" + std::string(100, 'y') + "...': not understood");
+  EXPECT_EQ(first(wrong("explain mm -a '[[1],2]'")),
+            "shunt: argument '[[1],2]': a list holds numbers only, bools only or tensors only");
+  EXPECT_EQ(first(wrong("explain mm -a =3")), "shunt: argument '=3': there is no name before =");
   EXPECT_EQ(first(wrong("explain mm -a meat")), "shunt: argument 'meat': not understood; did you mean 'meta'?");
   EXPECT_EQ(first(wrong("explain mm -a 'float32[2]:gard'")),
             "shunt: argument 'float32[2]:gard': 'gard' is none of grad, strided, meta; did you mean 'grad'?");

@@ -1,6 +1,7 @@
 #include "tools/shunt/argument.h"
 
 #include "tools/shunt/command.h"
+#include "tools/shunt/value.h"
 
 #include <shunt/core/by_name.h>
 #include <shunt/core/near_names.h>
@@ -15,7 +16,7 @@ namespace shunt::cli {
 namespace {
 
 [[noreturn]] void fail(const std::string& text, const std::string& why) {
-  throw Mistake("argument '" + text + "': " + why + R"(
+  throw Mistake("argument " + shownValue(text) + ": " + why + R"(
 An argument is one of
   float32[2,3]           a tensor of ones: dtype and sizes; after a colon and with commas between: grad, strided, meta
   [float32[2],int64[3]]  a list of tensors
@@ -91,7 +92,10 @@ Tensor makeChecked(const Described& d, Elements elements, const std::string& tex
     Tensor t = make(d, Elements::kNone);
     if (elements == Elements::kNone) return t;
   } catch (const Error& e) {
-    fail(text, e.what());
+    std::string why = e.what();
+    for (const char* who : {"from_blob: ", "ones: "})  // which the user didn't call
+      if (why.starts_with(who)) why.erase(0, std::string_view(who).size());
+    fail(text, why);
   }
   return make(d, elements);
 }
@@ -144,7 +148,7 @@ IValue list(const std::string& text, Elements elements) {
     for (const IValue& v : values) out.push_back(v.toDouble());
     return out;
   }
-  if (!all(&IValue::isTensor)) fail(text, "a list holds numbers or tensors, not both");
+  if (!all(&IValue::isTensor)) fail(text, "a list holds numbers only, bools only or tensors only");
   std::vector<Tensor> out;
   for (const IValue& v : values) out.push_back(v.toTensor());
   return out;

@@ -66,7 +66,8 @@ Command addExplain(CLI::App& app) {
       ->add_option("-r,--report", options->report,
                    "Explain the pairs of a program that runs or ran, by its report, instead")
       ->type_name("FILE")
-      ->check(notEmpty("a file name"));
+      ->check(notEmpty("a file name"))
+      ->excludes("--arg");
   explain->add_flag("--json", options->json, "Print it as JSON");
   return {explain, [options] {
             options->report.empty() ? explainCall(*options) : explainReport(*options);

@@ -13,7 +13,7 @@ namespace shunt::cli {
 
 namespace {
 
-constexpr size_t kMostBytes = size_t{1} << 28;  // of a report; /dev/zero never ends
+constexpr size_t kMostBytes = size_t{1} << 26;  // of a report; /dev/zero never ends
 
 std::string contentOf(const std::string& file) {
   std::error_code ignored;

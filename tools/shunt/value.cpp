@@ -20,10 +20,6 @@ CLI::Validator validator(Check check) {
   return CLI::Validator([check](std::string& given) { return check(given); }, "");
 }
 
-std::string shownValue(const std::string& text) {
-  return "'" + (text.size() <= kMostShown ? text : text.substr(0, kMostShown) + "...") + "'";
-}
-
 /// "a, b or c"
 std::string alternatives(const std::vector<std::string>& words) {
   std::string text = words.front();
@@ -32,6 +28,10 @@ std::string alternatives(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+std::string shownValue(const std::string& text) {
+  return "'" + (text.size() <= kMostShown ? text : text.substr(0, kMostShown) + "...") + "'";
+}
 
 std::string notExpected(const std::string& expected, const std::string& given, const std::vector<std::string>& words) {
   return "expected " + expected + ", got " + shownValue(given) + detail::didYouMean(given, words);
@@ -80,8 +80,9 @@ CLI::Validator cacheDirectory() {
     constexpr const char* kExpected = "on, off or a directory";
     std::error_code ignored;
     if (given.empty()) return notExpected(kExpected, given);
-    if (environment::parse(environment::rowOf(environment::Variable::kJitCache), given)) return "";
-    if (fs::exists(given, ignored) && !fs::is_directory(given, ignored))
+    const auto value = environment::parse(environment::rowOf(environment::Variable::kJitCache), given);
+    const bool is_word = value && value->form != environment::Value::Form::kPath;
+    if (!is_word && fs::exists(given, ignored) && !fs::is_directory(given, ignored))
       return notExpected(kExpected, given) + ", a file";
     return "";
   });

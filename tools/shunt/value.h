@@ -12,6 +12,8 @@
 
 namespace shunt::cli {
 
+/// In quotes, cut if it is long.
+std::string shownValue(const std::string& text);
 /// "expected v3 or v4, got 'v5'; did you mean 'v3' or 'v4'?"
 std::string notExpected(const std::string& expected, const std::string& given,
                         const std::vector<std::string>& words = {});
