@@ -1,6 +1,7 @@
 // Gathers SystemInfo.
 #include <shunt/core/system_info.h>
 
+#include "src/tiering/cache_problem.h"
 #include "src/tiering/compiler.h"
 
 #include <shunt/core/environment.h>
@@ -28,7 +29,8 @@ std::string cpuModel() {
 }
 
 SystemInfo::Cache cacheInfo() {
-  SystemInfo::Cache cache{.directory = jit::cache_directory(), .limit_bytes = jit::cache_limit()};
+  SystemInfo::Cache cache{
+      .directory = jit::cache_directory(), .problem = jit::cacheProblem(), .limit_bytes = jit::cache_limit()};
   std::error_code ignored;  // a cache that was never made, or can't be read, is empty
   for (std::filesystem::directory_iterator at(cache.directory, ignored), end; at != end; at.increment(ignored)) {
     if (!at->is_regular_file(ignored)) continue;

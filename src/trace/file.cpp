@@ -4,12 +4,10 @@
 #include <shunt/tensor/wrapper_kind.h>
 #include <shunt/version.h>
 
+#include "src/base/new_file.h"
 #include "src/trace/json.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -69,24 +67,10 @@ std::string dataOf(const Graph& graph, json& places) {
 }
 
 void writeFile(const std::string& path, const Header& header, const std::string& rest) {
-  static std::atomic<uint64_t> counter{0};
-  const std::string beside = path + ".tmp" + std::to_string(getpid()) + "." + std::to_string(counter++);
-  const auto fail = [&](const std::string& what) {
-    std::error_code ignored;
-    std::filesystem::remove(beside, ignored);
-    throw Error("Graph::save: " + what + " '" + path + "'");
-  };
-  {
-    std::ofstream out(beside, std::ios::binary);
-    if (!out) fail("can't make a file beside");
-    out.write(reinterpret_cast<const char*>(&header), sizeof header);
-    out.write(rest.data(), static_cast<std::streamsize>(rest.size()));
-    out.close();
-    if (!out) fail("writing failed (is the disk full?):");
-  }
-  std::error_code error;
-  std::filesystem::rename(beside, path, error);
-  if (error) fail("can't put the file in place (" + error.message() + "):");
+  detail::NewFile file({"Graph::save", path});
+  file.write(&header, sizeof header);
+  file.write(rest);
+  file.commit();
 }
 
 // ---- loading ------------------------------------------------------------------------------------------------------
@@ -98,8 +82,10 @@ void checkVersion(uint32_t version) {
 }
 
 std::string readFile(const std::string& path, Header& header) {
-  std::error_code error;
+  std::error_code error, ignored;
   const uint64_t size = std::filesystem::file_size(path, error);
+  const auto status = std::filesystem::status(path, ignored);
+  SHUNT_CHECK(!exists(status) || is_regular_file(status) || is_directory(status), "is no regular file");
   SHUNT_CHECK(!error, "can't be read: ", error.message());
   std::ifstream in(path, std::ios::binary);
   SHUNT_CHECK(in, "can't be opened");

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -264,6 +266,21 @@ TEST_F(GraphFile, AnOperatorThatGotArgumentsSinceThen) {
 TEST_F(GraphFile, AMissingFileAndAMissingFolder) {
   EXPECT_THAT(errorOf([&] { Graph::load(path("none")); }), AllOf(HasSubstr("none"), HasSubstr("can't be read")));
   EXPECT_THAT(errorOf([&] { sample().save(path("no/such/folder")); }), HasSubstr("no/such/folder"));
+}
+
+// A rename would put a file in the place of /dev/null, for every program of the machine.
+TEST_F(GraphFile, OnlyRegularFilesAreReplaced) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  const std::string refused = "': is no regular file, and only those are replaced";
+  EXPECT_EQ(errorOf([&] { sample().save(path("pipe")); }), "Graph::save: '" + path("pipe") + refused);
+  EXPECT_EQ(errorOf([&] { Graph::load(path("pipe")); }), "Graph::load: '" + path("pipe") + "': is no regular file");
+  EXPECT_TRUE(std::filesystem::is_fifo(path("pipe")));
+  std::filesystem::create_symlink("pipe", path("to_pipe"));
+  EXPECT_EQ(errorOf([&] { sample().save(path("to_pipe")); }), "Graph::save: '" + path("to_pipe") + refused);
+  std::filesystem::create_symlink("g.graph", path("link"));
+  sample().save(path("link"));
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
+  EXPECT_EQ(loadError(), "no error") << "the file that the link leads to";
 }
 
 TEST_F(GraphFile, AnOperatorThatIsNotRegistered) {
