@@ -70,8 +70,7 @@ TEST(CompiledAdam, BothUpdateAlike) {
   const Tensor x = rand({16, 64}), y = randint(10, {16});
   Training<digits::Adam> plain;
   Training<digits::CapturableAdam> capturable;
-  for (int i = 0; i < 40; ++i)
-    EXPECT_TRUE(plain.step(x, y).allclose(capturable.step(x, y), 1e-3, 1e-4)) << i;
+  for (int i = 0; i < 40; ++i) EXPECT_TRUE(plain.step(x, y).allclose(capturable.step(x, y), 1e-3, 1e-4)) << i;
 }
 
 }  // namespace

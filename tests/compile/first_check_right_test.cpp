@@ -362,7 +362,8 @@ TEST(FirstCheckRight, KernelsOfTheProgramsAreNotChecked) {
   for (int i = 0; i < 6; ++i) fast(ones({2}));
   EXPECT_EQ(fast.counts().hits, 5u);
   EXPECT_EQ(calls, 6);
-  EXPECT_THAT(fast.explain(), HasSubstr("  not checked, because it calls kernels of the program, which would run twice\n"));
+  EXPECT_THAT(fast.explain(),
+              HasSubstr("  not checked, because it calls kernels of the program, which would run twice\n"));
 }
 
 TEST(FirstCheckRight, NeverIsNever) {
