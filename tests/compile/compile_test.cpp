@@ -269,7 +269,7 @@ TEST(Compile, NotMoreVariantsThanAskedFor) {
   }
   EXPECT_EQ(fast.counts().variants, 2u);
   EXPECT_EQ(fast.counts().hits, 4u);
-  EXPECT_THAT(fast.explain(), HasSubstr("no more variants than of 2 kinds"));
+  EXPECT_THAT(fast.explain(), HasSubstr("at most 2 kinds of arguments can have graphs (CompileOptions::max_variants)"));
 }
 
 TEST(Compile, NamedVariablesAndNumbers) {
