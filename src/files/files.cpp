@@ -25,16 +25,16 @@ const Format& formatOf(const AboutFile& about) {
   std::transform(given.begin(), given.end(), extension.begin(), [](unsigned char c) { return std::tolower(c); });
   for (const Format* format : kFormats) {
     if (extension == format->extension) return *format;
-    known.append(known.empty() ? "" : " and ").append(format->extension);
+    known.append(known.empty() ? "" : " or ").append(format->extension);
   }
-  about.fail("the extension ", shown(given), " names no format; there are ", known,
-             extension == ".npy" ? ", and save_npy() and load_npy() for one array" : "");
+  about.fail(given.empty() ? "the path has no extension" : "the extension " + shown(given) + " is not supported",
+             ": expected ", known, extension == ".npy" ? "; save_npy() and load_npy() are for one array" : "");
 }
 
 std::vector<Savable> savables(const AboutFile& about, const Tensors& tensors) {
   std::vector<Savable> out;
   for (const auto& [name, tensor] : tensors) {
-    if (!detail::isUtf8(name)) about.fail("the name ", shown(name), " is no UTF-8");
+    if (!detail::isUtf8(name)) about.fail("the name ", shown(name), " is not UTF-8");
     if (name.find('\0') != std::string::npos) about.fail("the name ", shown(name), " has a zero byte");
     out.push_back({&name, &tensor});
     checkSavable(out.back().about(about), tensor);

@@ -50,7 +50,10 @@ TEST(DataPtr, OfATypeIsTheUntypedOne) {
   EXPECT_EQ(t.data_ptr<float>(), t.data_ptr());
   EXPECT_EQ(t.narrow(0, 2, 2).data_ptr<float>(), t.data_ptr<float>() + 2);
   EXPECT_EQ(empty({0}).data_ptr<float>(), empty({0}).data_ptr());
-  EXPECT_THAT(errorOf([&] { t.data_ptr<double>(); }), HasSubstr("expected scalar type Double but found Float"));
+  EXPECT_EQ(
+      errorOf([&] { t.data_ptr<double>(); }),
+      "expected scalar type Double but found Float: data_ptr(), accessor() and packed_accessor() read elements of "
+      "the tensor's dtype only; to() converts a tensor");
   EXPECT_THAT(errorOf([] { empty({2}, TensorOptions(kMeta)).data_ptr<float>(); }), HasSubstr("meta device"));
 }
 
