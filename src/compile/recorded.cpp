@@ -119,9 +119,9 @@ std::vector<std::string> endsOfHistory(const Graph& graph, const std::vector<Ten
 void checkNoneIsKept(const std::vector<std::pair<Tensor, const Graph::Value*>>& wrappers) {
   if (wrappers.empty()) return;
   const auto& [kept, value] = wrappers[0];
-  const std::string from = value->node != nullptr                      ? " that " + value->node->name() + " returned"
-                           : value->kind == Graph::Value::Kind::kInput ? " that it was given"
-                                                                       : " that it captures";
+  const std::string from = value->node != nullptr                      ? ", the result of " + value->node->name() + ","
+                           : value->kind == Graph::Value::Kind::kInput ? ", which it was given,"
+                                                                       : ", which it captures,";
   throw KeepsTensors(detail::str("compile: the function keeps a tensor of shape ", kept.sizes(), from,
                                  " in a variable that outlives the call, where the graph can't put one: return it, "
                                  "or write into a tensor that is there already"));

@@ -89,7 +89,7 @@ Read readHeader(const InputFile& file) {
   const uint64_t rest = file.size() - kLengthBytes;
   if (length > rest)
     about.fail("is cut off, or not a .safetensors file: its first 8 bytes say that a header of ", length,
-               " bytes follows, and ", rest, " follow");
+               " bytes follows, but ", rest, " bytes follow");
   if (length > kMostHeaderBytes)
     about.fail("has a header of ", length, " bytes, and the format's limit is ", kMostHeaderBytes);
   std::string text(length, '\0');

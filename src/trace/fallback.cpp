@@ -28,7 +28,7 @@ constexpr std::string_view kSizesFromElements[] = {"aten::nonzero", "aten::maske
 /// The message for an operator that needs numbers. `in_compile`: compile() records, not trace().
 std::string whyNumbers(const OperatorHandle& op, const char* what, bool in_compile) {
   const bool is_item = op.op().name() == "aten::_local_scalar_dense";
-  return detail::str("operator ", op.operator_name(), is_item ? " (item()): " : ": ", what, ", and ",
+  return detail::str(is_item ? "item(), operator " : "operator ", op.operator_name(), ": ", what, ", and ",
                      in_compile ? "compile()" : "trace()",
                      " records operators, not numbers. Compute with tensors of fixed sizes instead (where(), "
                      "masked_fill(), clamp()), or call ",

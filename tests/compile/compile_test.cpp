@@ -347,7 +347,7 @@ TEST(Compile, FunctionsThatNoGraphCanStandForRun) {
   EXPECT_EQ(reads.counts().hits, 0u);
   EXPECT_THAT(
       reads.explain(),
-      HasSubstr("operator aten::_local_scalar_dense (item()): it returns a number, and compile() records operators, "
+      HasSubstr("item(), operator aten::_local_scalar_dense: it returns a number, and compile() records operators, "
                 "not numbers. Compute with tensors of fixed sizes instead (where(), masked_fill(), clamp()), or call "
                 "item() outside of the compiled function (called from "));
   EXPECT_EQ(enters.counts().hits, 0u);

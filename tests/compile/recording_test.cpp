@@ -29,7 +29,7 @@ TEST(CompileRecording, AVariableThatKeepsATensor) {
   EXPECT_EQ(fast.counts().hits, 0u);
   EXPECT_THAT(
       fast.explain(),
-      HasSubstr("compile: the function keeps a tensor of shape [2] that aten::mul.Scalar returned in a variable that "
+      HasSubstr("compile: the function keeps a tensor of shape [2], the result of aten::mul.Scalar, in a variable that "
                 "outlives the call"));
 }
 
@@ -40,7 +40,7 @@ TEST(CompileRecording, AVariableThatKeepsAnArgument) {
     return x + 1;
   });
   for (int i = 0; i < kCalls; ++i) fast(ones({2}));
-  EXPECT_THAT(fast.explain(), HasSubstr("keeps a tensor of shape [2] that it was given in a variable"));
+  EXPECT_THAT(fast.explain(), HasSubstr("keeps a tensor of shape [2], which it was given, in a variable"));
 }
 
 TEST(CompileRecording, ReasonsSayWhereAndWhatToDo) {
@@ -124,7 +124,8 @@ TEST(CompileRecording, AnErrorThatTheFunctionCatches) {
     EXPECT_TRUE(same(retries(ones({2})), retry(ones({2}))));
   }
   EXPECT_EQ(reads.counts().hits, 0u);
-  EXPECT_THAT(reads.explain(), HasSubstr("gets others when it is recorded: operator aten::_local_scalar_dense"));
+  EXPECT_THAT(reads.explain(),
+              HasSubstr("gets others when it is recorded: item(), operator aten::_local_scalar_dense"));
   EXPECT_EQ(retries.counts().recorded, 1u);
   EXPECT_EQ(retries.counts().hits, kCalls - 2u) << "one that the function gets at each call is no obstacle";
 }

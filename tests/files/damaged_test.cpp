@@ -93,7 +93,7 @@ TEST_F(Damaged, LengthsOfHeaders) {
   EXPECT_THAT(
       of(3, "{}"),
       HasSubstr("': is cut off, or not a .safetensors file: its first 8 bytes say that a header of 3 bytes follows, "
-                "and 2 follow"));
+                "but 2 bytes follow"));
   for (const uint64_t huge : {uint64_t{100} << 20, UINT64_MAX, UINT64_MAX - 7, uint64_t{1} << 63})
     EXPECT_THAT(of(huge, "{}"), HasSubstr("cut off")) << huge;
   // As large as it says, without a byte on the disk.
