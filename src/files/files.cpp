@@ -1,4 +1,5 @@
 // The public functions: which format, what may be saved, and the file around it.
+#include <shunt/core/near_names.h>
 #include <shunt/files/files.h>
 
 #include "src/files/format.h"
@@ -72,6 +73,18 @@ std::map<std::string, Tensor> load(const std::string& path) {
   refuseToBeRecorded(about);
   const Format& format = formatOf(about);
   return reading(about, [&] { return format.load(detail::InputFile(about)); });
+}
+
+Tensor tensor_named(const std::map<std::string, Tensor>& tensors, const std::string& name) {
+  const auto found = tensors.find(name);
+  if (found != tensors.end()) return found->second;
+  constexpr size_t kMostShown = 10;
+  std::vector<std::string> names;
+  for (const auto& [known, tensor] : tensors) names.push_back(known);
+  std::string all = names.empty() ? "; the map is empty" : "; the names are ";
+  for (size_t i = 0; i < std::min(names.size(), kMostShown); ++i) all += (i == 0 ? "" : ", ") + shown(names[i]);
+  if (names.size() > kMostShown) all += detail::str(" and ", names.size() - kMostShown, " more");
+  throw Error(detail::str("tensor_named: there is no tensor ", shown(name), all, detail::didYouMean(name, names)));
 }
 
 std::map<std::string, std::string> load_metadata(const std::string& path) {

@@ -136,6 +136,23 @@ TEST(SavingFormats, AnotherExtensionIsAnErrorThatNamesThoseThatWork) {
   EXPECT_TRUE(load(folder.path("x.NPZ")).empty());
 }
 
+TEST(TensorNamed, ListsTheNamesThatThereAre) {
+  std::map<std::string, Tensor> tensors = {{"hidden.bias", zeros({2})}, {"hidden.weight", ones({2})}};
+  EXPECT_TRUE(tensor_named(tensors, "hidden.weight").is_same(tensors.at("hidden.weight")));
+  EXPECT_EQ(
+      errorOf([&] { tensor_named(tensors, "hiden.weight"); }),
+      "tensor_named: there is no tensor 'hiden.weight'; the names are 'hidden.bias', 'hidden.weight'; did you mean "
+      "'hidden.weight'?");
+  EXPECT_EQ(errorOf([&] { tensor_named(tensors, "x\n"); }),
+            "tensor_named: there is no tensor 'x\\x0a'; the names are 'hidden.bias', 'hidden.weight'");
+  EXPECT_EQ(errorOf([] { tensor_named({}, "w"); }), "tensor_named: there is no tensor 'w'; the map is empty");
+  for (int i = 0; i < 10; ++i) tensors[std::to_string(i)] = zeros({1});
+  EXPECT_EQ(
+      errorOf([&] { tensor_named(tensors, "nothing"); }),
+      "tensor_named: there is no tensor 'nothing'; the names are '0', '1', '2', '3', '4', '5', '6', '7', '8', '9' "
+      "and 2 more");
+}
+
 TEST_P(Saving, AFailureLeavesTheFileAsItWasAndNothingElse) {
   save({{"w", ones({2})}}, path());
   const std::string before = folder.read(std::string("x") + GetParam());

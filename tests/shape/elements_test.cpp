@@ -45,6 +45,15 @@ TEST(PackedAccessor, HoldsSizesAndStridesItself) {
   EXPECT_THAT(errorOf([&] { far.packed_accessor64<float, 2>(); }), HasSubstr("expected 2 dims"));
 }
 
+TEST(Item, ANumberThatDoesNotFitNamesTheTypeAskedFor) {
+  const Tensor huge = full({}, 1e30);
+  EXPECT_EQ(errorOf([&] { huge.item<int>(); }), "value cannot be converted to type Int without overflow: 1e+30");
+  EXPECT_EQ(errorOf([&] { huge.item<int64_t>(); }),
+            "value cannot be converted to type int64_t without overflow: 1e+30");
+  EXPECT_EQ(errorOf([&] { huge.item<uint8_t>(); }),
+            "value cannot be converted to type uint8_t without overflow: 1e+30");
+}
+
 TEST(DataPtr, OfATypeIsTheUntypedOne) {
   const Tensor t = arange(6).to(kFloat);
   EXPECT_EQ(t.data_ptr<float>(), t.data_ptr());
