@@ -69,10 +69,12 @@ std::string whatToDo(const OperatorHandle& op, DispatchKey key) {
            "independent of backends (CompositeExplicitAutograd).";
   const KeyParts& parts = partsOf(key);
   if (makesTensors(op))
-    return detail::str("Shunt itself has kernels for cpu and meta only. A separate library can add the backend ", key,
-                       parts.per_backend ? deviceNameOf(parts.backend) : "",
-                       " (docs/adapt_your_hardware.md), and no loaded one does: load such a library, or use the device "
-                       "cpu.");
+    return detail::str(
+        "Shunt itself has kernels for cpu and meta only. A separate library can add the backend ", key,
+        parts.per_backend ? deviceNameOf(parts.backend) : "",
+        " (docs/adapt_your_hardware.md): it registers this operator with SHUNT_LIBRARY_IMPL(<namespace>, ",
+        toString(key),
+        ", m) { m.impl(...); }, and no loaded library does. Load such a library, or use the device cpu.");
   if (parts.per_backend && parts.backend != BackendComponent::CPU && parts.backend != BackendComponent::Meta)
     return detail::str(
         "The backend ", toString(parts.backend), deviceNameOf(parts.backend),

@@ -13,7 +13,7 @@ struct ForeignDevice {
   const char* advice;
 };
 constexpr const char* kOnCpuAndMeta = "tensors can be made on cpu and meta";
-constexpr const char* kLoad = "no loaded one does: load such a library, or use the device cpu.";
+constexpr const char* kLoad = "no loaded library does. Load such a library, or use the device cpu.";
 constexpr ForeignDevice kForeignDevices[] = {{"cuda", "CUDA", kLoad},
                                              {"hip", "HIP", kLoad},
                                              {"xla", "XLA", kLoad},
