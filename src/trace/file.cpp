@@ -48,7 +48,7 @@ void checkConstant(const Graph::Value& v) {
   SHUNT_CHECK(why == nullptr && t.is_cpu(), "Graph::save: constant %", v.id, " can't be saved: it is ",
               why != nullptr ? why : "a tensor of another device than the CPU");
   SHUNT_CHECK(!t.requires_grad() || t.is_leaf(), "Graph::save: constant %", v.id,
-              " can't be saved: it requires grad and is no leaf; capture a detached tensor, or make it an input");
+              " can't be saved: it requires grad and is not a leaf; capture a detached tensor, or make it an input");
 }
 
 /// The storages one behind the other, each from a multiple of 64 on, and where: by Graph::Value::storage.
@@ -91,12 +91,12 @@ std::string readFile(const std::string& path, Header& header) {
   SHUNT_CHECK(in, "can't be opened");
   SHUNT_CHECK(size >= sizeof header && in.read(reinterpret_cast<char*>(&header), sizeof header) &&
                   std::memcmp(header.magic, kMagic, sizeof kMagic) == 0,
-              "is no graph that Shunt saved");
+              "is not a graph that Graph::save() wrote");
   checkVersion(header.version);
   const uint64_t rest = size - sizeof header;
   SHUNT_CHECK(header.text_bytes <= rest && header.data_bytes == rest - header.text_bytes,
-              "is cut off or has grown: ", rest, " bytes follow the header, which names ", header.text_bytes, " and ",
-              header.data_bytes);
+              "is cut off or has grown: its header says that ", header.text_bytes, " bytes of text and ",
+              header.data_bytes, " of tensors follow, and ", rest, " bytes follow");
   std::string bytes(rest, '\0');
   SHUNT_CHECK(in.read(bytes.data(), static_cast<std::streamsize>(rest)), "can't be read to its end");
   SHUNT_CHECK(checksumOf(header, bytes) == header.checksum, "is damaged: its checksum is wrong");

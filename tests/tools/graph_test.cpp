@@ -58,7 +58,7 @@ TEST(GraphCommand, WhatIsWrongIsSaid) {
   EXPECT_THAT(bad("graph --verify " + file),
               HasSubstr("shunt: Graph::load: '" + file + "': is cut off or has grown: "));
   std::ofstream(file) << "somebody else's";
-  EXPECT_EQ(bad("graph " + file), "shunt: Graph::load: '" + file + "': is no graph that Shunt saved\n");
+  EXPECT_EQ(bad("graph " + file), "shunt: Graph::load: '" + file + "': is not a graph that Graph::save() wrote\n");
   EXPECT_EQ(bad("graph /nowhere.graph"),
             "shunt: Graph::load: '/nowhere.graph': can't be read: No such file or directory\n");
 }

@@ -115,9 +115,9 @@ TEST_F(GraphFile, EveryKindOfDamageIsAnError) {
   sample().save(path());
   const std::string good = bytes();
   write("no graph at all, but longer than any header would be");
-  EXPECT_THAT(loadError(), AllOf(HasSubstr(path()), HasSubstr("no graph that Shunt saved")));
+  EXPECT_THAT(loadError(), AllOf(HasSubstr(path()), HasSubstr("is not a graph that Graph::save() wrote")));
   write("");
-  EXPECT_THAT(loadError(), HasSubstr("no graph"));
+  EXPECT_THAT(loadError(), HasSubstr("not a graph"));
   std::string other = good;
   other[8] = 99;
   write(other);
@@ -317,7 +317,7 @@ TEST_F(GraphFile, WhatNoFileCanHold) {
   EXPECT_THAT(errorOf([&] { drawing.save(path()); }), AllOf(HasSubstr("'generator'"), HasSubstr("no file can hold")));
   const Tensor interior = ones({2}).requires_grad_() * 2;
   const Graph g = trace([&](const Tensor& x) { return x * interior; }, ones({2}));
-  EXPECT_THAT(errorOf([&] { g.save(path()); }), HasSubstr("no leaf"));
+  EXPECT_THAT(errorOf([&] { g.save(path()); }), HasSubstr("not a leaf"));
   EXPECT_FALSE(std::filesystem::exists(path()));
 }
 
