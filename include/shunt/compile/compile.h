@@ -107,7 +107,7 @@ struct CompileCounts {
   uint64_t hits = 0;         // calls that ran a variant
   uint64_t eager = 0;        // calls that ran the function
   uint64_t recorded = 0;     // recordings of the function
-  uint64_t invalidated = 0;  // variants that are out of use, mostly because of registrations
+  uint64_t invalidated = 0;  // variants that are out of use: by a registration, or as a check found a difference
   uint64_t variants = 0;     // variants in use
   double record_ms = 0;      // CPU milliseconds of recording and planning
 };
