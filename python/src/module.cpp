@@ -60,6 +60,7 @@ PyObject* resultTypeFromPython(PyObject*, PyObject* name) {
 PyMethodDef module_functions[] = {
     {"_result_type", resultTypeFromPython, METH_O, nullptr},
     {"_set_more_forms", setMoreForms, METH_O, nullptr},
+    {"_show_package", showPackage, METH_O, nullptr},
     {"_warn", warnFromPython, METH_VARARGS, nullptr},
     {"_set_tensor_class", setTensorClass, METH_O, nullptr},
     {"_set_parameter_class", setParameterClass, METH_O, nullptr},

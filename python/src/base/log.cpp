@@ -38,12 +38,18 @@ void warn(LogLevel level, const char* message) {
     if (sink_before != nullptr) sink_before(level, message);
     return;
   }
+  const bool is_pythons = PyGILState_GetThisThreadState() != nullptr;
   const Gil gil;
   // A call that fails may warn on its way.
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
-  // The library goes on whatever filters make of the warning: an exception has no way out from here.
-  if (PyErr_WarnEx(PyExc_UserWarning, inPython(message).c_str(), callersLevel()) < 0) PyErr_WriteUnraisable(nullptr);
+  // The library goes on whatever filters make of the warning. See Note [Warnings that are errors] in errors.h.
+  if (PyErr_WarnEx(PyExc_UserWarning, inPython(message).c_str(), callersLevel()) < 0) {
+    if (is_pythons)
+      keepWarning();
+    else
+      PyErr_WriteUnraisable(nullptr);
+  }
   PyErr_Restore(type, value, traceback);
 }
 

@@ -22,7 +22,8 @@ namespace {
 PyObject* reprOfResults(PyObject* self, PyObject*) {
   return guarded([&] {
     const Ref fields = owned(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(self)), "__match_args__"));
-    std::string text = std::string(Py_TYPE(self)->tp_name) + "(";
+    const char* const name = std::strrchr(Py_TYPE(self)->tp_name, '.');  // ".max" of "shunt.return_types.max"
+    std::string text = std::string(shownPackage()) + ".return_types" + name + "(";
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
       const Ref shown = owned(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
       text += (i == 0 ? "\n" : ",\n") + utf8(PyTuple_GET_ITEM(fields.get(), i)) + "=" + utf8(shown.get());
