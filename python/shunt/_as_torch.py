@@ -5,6 +5,8 @@ import os
 import sys
 import types
 
+from shunt import _C
+
 #: What was asked for and isn't there: dotted names, in order, each once.
 missing = {}
 
@@ -137,6 +139,7 @@ def as_torch():
     if _finder in sys.meta_path:
         return
     sys.meta_path.insert(0, _finder)
+    _C._show_package("torch")
     # Processes that multiprocessing starts anew get sys.path, and find in this folder a torch that calls as_torch().
     sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "_torch_alias"))
 

@@ -123,6 +123,8 @@ def typename(obj, /):
     name = getattr(obj, "__qualname__", None)
     if name is None:
         module, name = type(obj).__module__, type(obj).__qualname__
+    if module.partition(".")[0] == "shunt":
+        module = _C._shown_package() + module[len("shunt"):]
     return name if module in ("", "builtins") else f"{module}.{name}"
 
 
