@@ -126,6 +126,8 @@ def save_archive(obj, f):
     if not isinstance(f, str):
         _write(obj, f)
         return
+    if os.path.isdir(f):
+        raise RuntimeError(f"save(): can't write {f}: it is a directory")
     folder = os.path.dirname(os.path.abspath(f))
     try:
         handle, other = tempfile.mkstemp(dir=folder, prefix=os.path.basename(f) + ".")
