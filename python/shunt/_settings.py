@@ -62,9 +62,8 @@ def set_float32_matmul_precision(precision):
     if precision not in ("highest", "high", "medium"):
         import warnings
 
-        warnings.warn(
+        _C._warn(
             f"set_float32_matmul_precision(): expected 'highest', 'high' or 'medium', not {precision!r}",
-            stacklevel=2,
         )
         return
     _state["precision"] = precision

@@ -86,3 +86,10 @@ def _like(number, *operands):
     if not tensors:
         raise TypeError("xlog1py(): argument 'input' must be Tensor, not " + type(number).__name__)
     return ops.scalar_tensor(number, dtype=floating(tensors[0]).dtype, device=tensors[0].device)
+
+
+def __getattr__(name):
+    import sys
+
+    from shunt._near_names import no_name
+    raise no_name(__name__, name, globals(), sys._getframe(1), __file__)

@@ -8,6 +8,7 @@ import threading
 import time
 
 from shunt import _C
+from shunt._calls import checked_constructor
 from shunt.profiler._events import Event, averages
 from shunt.utils._python_dispatch import TorchDispatchMode
 
@@ -128,6 +129,7 @@ class _Recorder(TorchDispatchMode):
         return super().__exit__(*error)
 
 
+@checked_constructor
 class profile:
     """A context manager that measures the operators of its block on this thread, those of backward() among them. A
     dispatch mode sees them, which takes about a microsecond each, so sums of many small ones are larger than without
@@ -138,7 +140,7 @@ class profile:
         schedule: a function that schedule() makes, by which step() switches it on and off.
         on_trace_ready: called with the profile where a part of the schedule ends, or the block does.
         record_shapes: whether events have the shapes of their arguments.
-        profile_memory, with_stack, with_flops, with_modules: nothing is measured for them.
+        profile_memory, with_stack, with_flops, with_modules and those after them: nothing is measured for them.
     """
 
     def __init__(
@@ -152,8 +154,12 @@ class profile:
         with_stack=False,
         with_flops=False,
         with_modules=False,
+        experimental_config=None,
+        execution_trace_observer=None,
+        acc_events=False,
         use_cuda=None,
-        **others,
+        custom_trace_id_callback=None,
+        post_processing_timeout_s=None,
     ):
         self._schedule, self._ready, self._shapes = schedule, on_trace_ready, record_shapes
         self._events, self._recorder, self.step_num = [], None, 0

@@ -76,3 +76,10 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         raise AttributeError(f"load(): expected f to be a path, or a file that is open for reading, got "
                              f"{type(f).__name__}")
     return load_archive(f if path is None else path, place, trusted=weights_only is False)
+
+
+def __getattr__(name):
+    import sys
+
+    from shunt._near_names import no_name
+    raise no_name(__name__, name, globals(), sys._getframe(1), __file__)

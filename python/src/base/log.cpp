@@ -13,22 +13,28 @@ namespace {
 
 LogSink sink_before = nullptr;
 
-/// Whether the frame runs a module of the package.
-bool isPackages(PyObject* frame) {
+enum class Whose { kPackages, kImports, kPrograms };
+
+/// Whose module the frame runs. warnings.warn passes over those of Python's imports without counting them.
+Whose whoseFrame(PyObject* frame) {
   const Ref globals = Ref::steal(PyObject_GetAttrString(frame, "f_globals"));
   PyObject* const name = globals ? PyDict_GetItemString(globals.get(), "__name__") : nullptr;
   const char* const text = name != nullptr && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
   PyErr_Clear();
-  return text != nullptr && (std::strcmp(text, "shunt") == 0 || std::strncmp(text, "shunt.", 6) == 0);
+  if (text == nullptr) return Whose::kPrograms;
+  if (std::strcmp(text, "shunt") == 0 || std::strncmp(text, "shunt.", 6) == 0) return Whose::kPackages;
+  return std::strncmp(text, "importlib._bootstrap", 20) == 0 ? Whose::kImports : Whose::kPrograms;
 }
 
 /// As warnings.warn counts: 1 is the innermost frame.
 Py_ssize_t callersLevel() {
   Py_ssize_t level = 1;
   Ref frame = Ref::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
-  while (frame && isPackages(frame.get())) {
+  while (frame) {
+    const Whose whose = whoseFrame(frame.get());
+    if (whose == Whose::kPrograms) break;
+    if (whose == Whose::kPackages) ++level;
     frame = Ref::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(reinterpret_cast<PyFrameObject*>(frame.get()))));
-    ++level;
   }
   return frame ? level : 1;
 }

@@ -1,8 +1,8 @@
 """Activations: elementwise ones with inplace=, and softmax along a dimension."""
 
 import math
-import warnings
 
+from shunt import _C
 from shunt._autocast import by_policy
 from shunt.nn.functional._common import into, ops
 
@@ -176,9 +176,8 @@ def glu(input, dim=-1):
 
 
 def _softmax_dim(name, ndim, stacklevel):
-    warnings.warn(
+    _C._warn(
         f"{name}(): choosing a dimension without being told one is deprecated; pass dim=X",
-        stacklevel=stacklevel + 1,
     )
     return 0 if ndim in (0, 1, 3) else 1
 

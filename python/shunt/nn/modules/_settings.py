@@ -13,7 +13,8 @@ def bound(name, names, args, kwargs):
     given = dict(zip(names, args))
     for key, value in kwargs.items():
         if key not in names:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+            from shunt._near_names import did_you_mean
+            raise TypeError(f"{name}() got an unexpected keyword argument '{key}'{did_you_mean(key, names)}")
         if key in given:
             raise TypeError(f"{name}() got multiple values for argument '{key}'")
         given[key] = value
