@@ -45,6 +45,8 @@ _NAMES = {
     **dict.fromkeys(("BoolType", "DeviceObjType", "FloatType", "IntType", "ListType", "NumberType", "OptionalType",
                      "StringType", "TensorType"), "shunt._schema"),
     "load": "shunt.serialization",
+    "i0": "shunt.special",
+    "OutOfMemoryError": "shunt.cuda",
     "ops": "shunt._ops",
     "pdist": "shunt.nn.functional",
     "vmap": "shunt.func",

@@ -71,6 +71,14 @@ def test_usage(arguments, code):
     assert "usage: python -m shunt" in result.stdout + result.stderr or "no such file" in result.stderr
 
 
+def test_modules_that_are_missing_are_explained():
+    for name, hint in (("torch.nn.functionl", "; did you mean 'functional'?"), ("torch.optm", "; did you mean 'optim'?"),
+                       ("torch.fft", ": Shunt has no FFT; see docs/differences.md")):
+        result = by_text("-c", f"import {name}")
+        assert (f"ModuleNotFoundError: No module named '{name}': `import torch` is answered by Shunt here, which doesn't "
+                f"have it{hint}\n") in result.stderr
+
+
 def test_tracebacks_begin_with_the_program(tmp_path):
     result = run(tmp_path, "def f():\n    1 / 0\n\nf()")
     assert result.returncode == 1

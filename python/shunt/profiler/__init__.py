@@ -7,9 +7,11 @@ from shunt.profiler._profile import (
     record_function,
     schedule,
     supported_activities,
+    tensorboard_trace_handler,
 )
 
-__all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "supported_activities"]
+__all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "supported_activities",
+           "tensorboard_trace_handler"]
 
 
 def __getattr__(name):

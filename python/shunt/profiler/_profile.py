@@ -213,6 +213,10 @@ class profile:
         """The events' sums by name, or by name and shapes: a list with table()."""
         return averages(self.events(), group_by_input_shape)
 
+    def total_average(self):
+        """The sum of all events, an Average."""
+        return self.key_averages().total_average()
+
     def export_chrome_trace(self, path):
         """Writes the events to a file that chrome://tracing and Perfetto read."""
         process, thread = os.getpid(), threading.get_ident()
@@ -230,3 +234,30 @@ class profile:
         ]
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"traceEvents": events}, file)
+
+
+def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
+    """A function for profile()'s on_trace_ready: writes each trace, as export_chrome_trace() does, to a new file in a
+    folder, which it makes: <worker_name>.<nanoseconds>.pt.trace.json, with .gz where it compresses it.
+
+    Args:
+        dir_name: the folder.
+        worker_name: by default the names of the host and the number of the process.
+    """
+
+    def write(profile):
+        import shutil
+        import socket
+
+        os.makedirs(dir_name, exist_ok=True)
+        name = worker_name or f"{socket.gethostname()}_{os.getpid()}"
+        path = os.path.join(dir_name, f"{name}.{time.time_ns()}.pt.trace.json")
+        profile.export_chrome_trace(path)
+        if use_gzip:
+            import gzip
+
+            with open(path, "rb") as source, gzip.open(path + ".gz", "wb") as target:
+                shutil.copyfileobj(source, target)
+            os.remove(path)
+
+    return write

@@ -1,8 +1,6 @@
 """What the families of nn.functional share."""
 
-
 from shunt import _C
-from shunt._autocast import frames_above
 from shunt._composites._common import broadcast_shapes, into, ops  # noqa: F401  for the families
 
 Tensor = _C.TensorBase
