@@ -21,6 +21,13 @@ def bound(name, names, args, kwargs):
     return given
 
 
+def check_numbers(name, given, defaults):
+    """TypeError for a text in the place of a number, by the defaults' types."""
+    for key, value in given.items():
+        if isinstance(value, (str, bytes)) and type(defaults.get(key)) in (int, float):
+            raise TypeError(f"{name}(): expected {key} to be a number, got {value!r}")
+
+
 class SignatureOf:
     """__signature__ of a class, for inspect and help(): of these names in order, with defaults.
 
@@ -51,6 +58,7 @@ class Configured(Module):
     def __init__(self, *args, **kwargs):
         super().__init__()
         given = bound(type(self).__name__, self._names, args, kwargs)
+        check_numbers(type(self).__name__, given, self._defaults)
         for name in self._names:
             if name not in given and name not in self._defaults:
                 raise TypeError(f"{type(self).__name__}() missing required argument: '{name}'")
