@@ -183,15 +183,24 @@ def _tensors_in(values):
 
 
 def _check_no_alias(op, function, arguments, args, kwargs, result):
-    given = {}
+    results = {_memory_of(t): t for t in _tensors_in([result])}
     for argument, value in [*zip(arguments, args), *[(a, kwargs[a.name]) for a in arguments if a.name in kwargs]]:
-        given.update((id(t), argument.name) for t in _tensors_in([value]))
-    for t in _tensors_in([result]):
-        if id(t) in given:
-            raise RuntimeError(
-                f"{op}: {getattr(function, '__qualname__', function)}() returns its argument '{given[id(t)]}', but "
-                f"what a custom operator returns must not also be an input; return {given[id(t)]}.clone()"
-            )
+        for t in _tensors_in([value]):
+            found = results.get(_memory_of(t))
+            if found is not None:
+                what = f"its argument '{argument.name}'" if found is t else f"a view of its argument '{argument.name}'"
+                raise RuntimeError(
+                    f"{op}: {getattr(function, '__qualname__', function)}() returns {what}, but what a custom operator "
+                    "returns must not also be an input, nor share its memory; return a clone()"
+                )
+
+
+def _memory_of(tensor):
+    """The address of a tensor's memory; the object's where it has none, as wrappers do, or no bytes."""
+    try:
+        return tensor.untyped_storage().data_ptr() or id(tensor)
+    except (NotImplementedError, RuntimeError):
+        return id(tensor)
 
 
 # ---- gradients --------------------------------------------------------------------------------------------------

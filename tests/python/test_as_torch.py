@@ -64,7 +64,8 @@ def test_errors_of_the_program_come_out(tmp_path):
     assert result.stderr.endswith("doesn't have: torch.no_such_module\n"), result.stderr  # below the traceback
 
 
-@pytest.mark.parametrize("arguments, code", [([], 2), (["--help"], 0), (["no/such/file.py"], 2), (["-m"], 2), (["-x"], 2)])
+@pytest.mark.parametrize("arguments, code", [([], 2), (["--help"], 0), (["no/such/file.py"], 2), (["-m"], 2),
+                                             (["-x"], 2)])
 def test_usage(arguments, code):
     result = subprocess.run([sys.executable, "-m", "shunt", *arguments], capture_output=True, text=True)
     assert result.returncode == code
@@ -72,11 +73,12 @@ def test_usage(arguments, code):
 
 
 def test_modules_that_are_missing_are_explained():
-    for name, hint in (("torch.nn.functionl", "; did you mean 'functional'?"), ("torch.optm", "; did you mean 'optim'?"),
+    for name, hint in (("torch.nn.functionl", "; did you mean 'functional'?"),
+                       ("torch.optm", "; did you mean 'optim'?"),
                        ("torch.fft", ": Shunt has no FFT; see docs/differences.md")):
         result = by_text("-c", f"import {name}")
-        assert (f"ModuleNotFoundError: No module named '{name}': `import torch` is answered by Shunt here, which doesn't "
-                f"have it{hint}\n") in result.stderr
+        assert (f"ModuleNotFoundError: No module named '{name}': `import torch` is answered by Shunt here, which "
+                f"doesn't have it{hint}\n") in result.stderr
 
 
 def test_tracebacks_begin_with_the_program(tmp_path):

@@ -289,11 +289,20 @@ def test_custom_op_must_not_return_an_argument():
     def same(x: shunt.Tensor) -> shunt.Tensor:
         return x
 
-    with pytest.raises(RuntimeError) as caught:
-        same(shunt.ones(2))
-    assert str(caught.value) == (
-        "customlib::same: test_custom_op_must_not_return_an_argument.<locals>.same() returns its argument 'x', but what a "
-        "custom operator returns must not also be an input; return x.clone()")
+    @shunt.library.custom_op("customlib::part", mutates_args=())
+    def part(x: shunt.Tensor, y: shunt.Tensor) -> List[shunt.Tensor]:
+        return [x + 1, y[1:]]
+
+    whole = "customlib::{0}: test_custom_op_must_not_return_an_argument.<locals>.{0}() returns {1}, but what a " \
+            "custom operator returns must not also be an input, nor share its memory; return a clone()"
+    for call, name, what in ((lambda: same(shunt.ones(2)), "same", "its argument 'x'"),
+                             (lambda: part(shunt.ones(2), shunt.ones(2)), "part", "a view of its argument 'y'"),
+                             (lambda: part(shunt.ones(2), y=shunt.ones(2)), "part", "a view of its argument 'y'")):
+        with pytest.raises(RuntimeError) as caught:
+            call()
+        assert str(caught.value) == whole.format(name, what)
+    empty = shunt.empty(0)
+    assert part(empty, empty)[1].shape == (0,)
 
 
 @pytest.mark.parametrize("returns, result, kind, message", [

@@ -226,11 +226,13 @@ attention = shunt.nn.MultiheadAttention(4, 2)
      "SGD(): expected params to be an iterable of Tensors or of dicts, got Parameter"),
     (TypeError, lambda: shunt.nn.utils.clip_grad_norm_(linear, 1.0),
      "clip_grad_norm_(): expected parameters to be an iterable of Tensors, got Linear; pass its parameters()"),
-    (TypeError, lambda: shunt.optim.Adam([weight], betas=0.9), "betas: expected two numbers, got 0.9"),
-    (ValueError, lambda: shunt.optim.NAdam([weight], betas=(0.9,)), "betas: expected two numbers, got 1: (0.9,)"),
-    (TypeError, lambda: shunt.optim.Adam([weight], lr="0.1"), "learning rate: expected a number, got '0.1'"),
-    (TypeError, lambda: shunt.optim.RMSprop([weight], lr=None), "learning rate: expected a number, got None"),
-    (TypeError, lambda: shunt.optim.LBFGS([weight], lr="1"), "learning rate: expected a number, got '1'"),
+    (TypeError, lambda: shunt.optim.Adam([weight], betas=0.9), "Adam(): betas: expected two numbers, got 0.9"),
+    (ValueError, lambda: shunt.optim.NAdam([weight], betas=(0.9,)),
+     "NAdam(): betas: expected two numbers, got 1: (0.9,)"),
+    (TypeError, lambda: shunt.optim.Adam([weight], lr="0.1"), "Adam(): learning rate: expected a number, got '0.1'"),
+    (TypeError, lambda: shunt.optim.RMSprop([weight], lr=None),
+     "RMSprop(): learning rate: expected a number, got None"),
+    (TypeError, lambda: shunt.optim.LBFGS([weight], lr="1"), "LBFGS(): learning rate: expected a number, got '1'"),
     (TypeError, lambda: shunt.nn.Hardtanh("0"), "Hardtanh(): expected min_val to be a number, got '0'"),
     (TypeError, lambda: shunt.nn.HuberLoss(delta="1"), "HuberLoss(): expected delta to be a number, got '1'"),
     (TypeError, lambda: shunt.nn.LazyConv2d(2, 3, groups="1"),
@@ -309,6 +311,20 @@ def test_the_error_of_a_call_wins_over_its_warning():
 def test_warnings_are_of_the_programs_line(call):
     (warning,) = warnings_of(call)
     assert warning.filename == __file__ and warning.category is UserWarning
+
+
+def test_outputs_that_are_resized():
+    x = shunt.arange(6.0).view(2, 3)
+    (warning,) = warnings_of(lambda: shunt.add(x, 1, out=shunt.empty(2)))
+    assert str(warning.message) == (
+        "An output with one or more elements was resized: out= had shape [2] and has [2, 3] now. A future version "
+        "won't resize it. Call out.resize_(0) before to have it resized.")
+    assert warning.filename == __file__
+    (warning,) = warnings_of(lambda: shunt.max(x, 0, out=(shunt.empty(3), shunt.empty(1, dtype=shunt.int64))))
+    assert "had shape [1] and has [3] now" in str(warning.message)
+    for out in (shunt.empty(2, 3), shunt.empty(0), shunt.empty(0, 3)):
+        assert warnings_of(lambda: shunt.add(x, 1, out=out)) == []
+    assert warnings_of(lambda: shunt.max(x, 0, out=(shunt.empty(0), shunt.empty(0, dtype=shunt.int64)))) == []
 
 
 def test_a_warning_at_the_modules_level():

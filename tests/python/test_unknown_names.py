@@ -99,7 +99,8 @@ def test_options_of_compile():
 def test_arguments_of_constructors():
     optim, weight = shunt.optim, nn.Parameter(shunt.ones(1))
     for call, message in (
-        (lambda: nn.Linear(2, 3, bais=True), "Linear() got an unexpected keyword argument 'bais'; did you mean 'bias'?"),
+        (lambda: nn.Linear(2, 3, bais=True),
+         "Linear() got an unexpected keyword argument 'bais'; did you mean 'bias'?"),
         (lambda: nn.GRU(2, 3, batchfirst=True),
          "GRU() got an unexpected keyword argument 'batchfirst'; did you mean 'batch_first'?"),
         (lambda: nn.CrossEntropyLoss(reductin="mean"),
@@ -142,7 +143,8 @@ def test_signatures_stay():
 
 
 def test_names_that_are_missing_on_purpose():
-    assert message_of(lambda: shunt.fft) == "module 'shunt' has no attribute 'fft': Shunt has no FFT; see docs/differences.md"
+    assert message_of(lambda: shunt.fft) == (
+        "module 'shunt' has no attribute 'fft': Shunt has no FFT; see docs/differences.md")
     assert message_of(lambda: shunt.linalg.svd) == (
         "module 'shunt.linalg' has no attribute 'svd': Shunt has no singular values, eigenvalues, QR or LU; see "
         "docs/differences.md")

@@ -3,6 +3,7 @@
 import copy
 import functools
 import math
+import sys
 import weakref
 from collections import defaultdict
 from itertools import chain
@@ -277,13 +278,21 @@ class Optimizer:
         return text + ")"
 
 
+def _whose():
+    """The name of the optimizer's class that is being made."""
+    frame = sys._getframe(2)
+    while frame is not None and not isinstance(frame.f_locals.get("self"), Optimizer):
+        frame = frame.f_back
+    return "Optimizer" if frame is None else type(frame.f_locals["self"]).__name__
+
+
 def check_settings(**settings):
     """ValueError for settings that are out of range: name=(value, least) or name=(value, least, below)."""
     for name, (value, *bounds) in settings.items():
         if isinstance(value, Tensor) and value.numel() != 1:
             raise ValueError(f"{name}: expected a tensor of one element, got one of {value.numel()}")
         if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
-            raise TypeError(f"{name}: expected a number, got {value!r}")
+            raise TypeError(f"{_whose()}(): {name}: expected a number, got {value!r}")
         number = float(value)
         if math.isnan(number) or number < bounds[0] or (len(bounds) > 1 and number >= bounds[1]):
             raise ValueError(f"Invalid {name}: {value}")
@@ -292,9 +301,9 @@ def check_settings(**settings):
 def check_betas(betas):
     """TypeError, or ValueError, for anything but two numbers."""
     if not isinstance(betas, (tuple, list)):
-        raise TypeError(f"betas: expected two numbers, got {betas!r}")
+        raise TypeError(f"{_whose()}(): betas: expected two numbers, got {betas!r}")
     if len(betas) != 2:
-        raise ValueError(f"betas: expected two numbers, got {len(betas)}: {betas!r}")
+        raise ValueError(f"{_whose()}(): betas: expected two numbers, got {len(betas)}: {betas!r}")
 
 
 def check_tensor_rates(foreach, capturable, lr, betas=()):
