@@ -82,14 +82,24 @@ void Recording::readsVersion(const Tensor& t) {
   const auto found = families_.find(storageOf(t));
   const bool made_here = found != families_.end() && !found->second.storage.expired() &&
                          found->second.values.front().first->kind == Graph::Value::Kind::kResult;
-  read_version_ |= !made_here;
+  if (made_here || std::exchange(read_version_, true) || !refuses_elements) return;
+  read_version_at_ = trace_detail::callSite();
 }
 
 void Recording::readsElements(const Tensor& t) {
+  SHUNT_CHECK(
+      tracedOf(t) == nullptr, "cannot access data pointer of a traced tensor of shape ", t.sizes(),
+      ": it stands for a value of the graph that is being recorded, and has no elements. Use operators, or read "
+      "the elements outside of the ",
+      refuses_elements ? "compiled" : "traced", " function", trace_detail::callSite());
   SHUNT_CHECK(!refuses_elements, "data_ptr(), of a tensor of shape ", t.sizes(),
               " from outside of the function: a graph would have the elements that are there now. Read and write them "
               "by operators, or outside of the function",
               trace_detail::callSite());
+}
+
+void Recording::seeded() {
+  if (!std::exchange(seeded_, true) && refuses_elements) seeded_at_ = trace_detail::callSite();
 }
 
 void Recording::borrowsMemory(IntArrayRef sizes) {

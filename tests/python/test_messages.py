@@ -75,6 +75,8 @@ real = shunt.ones(2)
      "with randomness='different' writes"),
     (RuntimeError, defined_in_impl, "define() is for libraries of the kinds DEF and FRAGMENT"),
     (NotImplementedError, without_kernel, "shunt.library.Library('<namespace>', 'IMPL').impl(..., 'CPU')"),
+    (NotImplementedError, lambda: shunt.empty(2, device="xpu"),
+     "it registers this operator with shunt.library.Library('<namespace>', 'IMPL').impl(..., 'XPU'), and no loaded"),
 ], ids=lambda v: getattr(v, "__name__", None))
 def test_advice_is_pythons(error, call, part):
     assert part in message_of(error, call)

@@ -2,7 +2,9 @@
 
 import errno
 import io
+import os
 import pickle
+import stat
 import zipfile
 from collections import OrderedDict
 
@@ -150,6 +152,25 @@ def test_a_failed_save_leaves_the_file(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["state.pt"]
     with pytest.raises(RuntimeError, match="can't write"):
         shunt.save({}, str(tmp_path / "no" / "such" / "folder.pt"))
+
+
+def test_only_files_are_replaced(tmp_path):
+    """A rename would put a file in the place of /dev/null, for every program of the machine."""
+    pipe = str(tmp_path / "pipe")
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        shunt.save({"x": 1}, pipe)
+        assert stat.S_ISFIFO(os.stat(pipe).st_mode)
+        assert shunt.load(io.BytesIO(os.read(reader, 1 << 16))) == {"x": 1}
+    finally:
+        os.close(reader)
+    link = tmp_path / "link"
+    link.symlink_to("state.pt")
+    shunt.save({"x": 2}, link)
+    assert link.is_symlink() and shunt.load(tmp_path / "state.pt") == {"x": 2}
+    with pytest.raises(RuntimeError, match=f"can't write {tmp_path}: Is a directory"):
+        shunt.save({}, tmp_path)
 
 
 def archive_of(data, **entries):

@@ -28,7 +28,8 @@ def save(obj, f, *, metadata=None):
             dictionary of several. Objects of other classes, such as modules, are written as pickle writes them; load()
             refuses them by default.
         f: a path, or a binary file that is open for writing. All names but those two, and open files, become archives
-            that torch.load reads.
+            that torch.load reads. Where a path is a link, the file it leads to is replaced; an archive is also written
+            to a device or a pipe.
         metadata: texts by str, in .safetensors only.
     Raises TypeError for what can't be saved (in archives one that is a pickle.PicklingError, too), and RuntimeError
     where the file can't be written; an existing file is as it was then.

@@ -15,9 +15,6 @@ namespace {
 PyObject* item(PyObject* self, PyObject*) {
   return guarded([&] {
     const Tensor& t = tensorOf(self);
-    if (t.numel() != 1)
-      raise(PyExc_RuntimeError,
-            "a Tensor with " + std::to_string(t.numel()) + " elements cannot be converted to Scalar");
     return wrapScalar(t.item());
   });
 }
