@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -263,6 +264,32 @@ TEST(Info, AsJson) {
   EXPECT_EQ(jit["is_set"], true);
   EXPECT_EQ(jit["default"], "on");
   EXPECT_EQ(jit["expected"], "on or off");
+}
+
+TEST(Info, NamesTheLevelInUse) {
+  for (const char* level : {"baseline", "v3", "v4"}) {
+    const std::string variable = std::string("SHUNT_ISA=") + level;
+    const auto json = nlohmann::json::parse(good("info --json", variable + " SHUNT_LOG=error"));
+    const auto& shown = *std::ranges::find(json["variables"], "SHUNT_ISA", [](const auto& v) { return v["name"]; });
+    EXPECT_EQ(shown["value"], json["isa"]["used"]);
+    EXPECT_EQ(shown["given"], level);
+    EXPECT_EQ(shown["is_set"], json["isa"]["used"] == level);
+    if (!shown["is_set"]) EXPECT_EQ(shown["expected"], "a level of this CPU and build");
+  }
+}
+
+// Beyond the limit, making a file larger sends a signal that ends the process.
+TEST(Stats, AReportBeyondTheLimitOfFileSizesEndsNoProgram) {
+  const test::TemporaryFolder folder("stats");
+  const std::string file = (folder.path() / "report.json").string();
+  const auto run = [](const std::string& variable, const std::string& streams) {
+    return test::runCommand("ulimit -f 0; env -u SHUNT_LOG -u SHUNT_JIT_CACHE " + variable + " " SHUNT_CLI " ops relu" +
+                            streams);
+  };
+  const test::CommandResult to_file = run("SHUNT_STATS=" + file, " 2>&1");
+  EXPECT_EQ(to_file.status, 0) << to_file.text;
+  EXPECT_THAT(to_file.text, HasSubstr("SHUNT_STATS: can't write " + file));
+  EXPECT_EQ(run("SHUNT_STATS=1", " 2>" + file).status, 0);
 }
 
 TEST(Info, ThePageOfVariablesIsWhatTheTableSays) {
