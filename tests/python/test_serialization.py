@@ -169,7 +169,7 @@ def test_only_files_are_replaced(tmp_path):
     link.symlink_to("state.pt")
     shunt.save({"x": 2}, link)
     assert link.is_symlink() and shunt.load(tmp_path / "state.pt") == {"x": 2}
-    with pytest.raises(RuntimeError, match=f"can't write {tmp_path}: Is a directory"):
+    with pytest.raises(RuntimeError, match=f"can't write {tmp_path}: it is a directory"):
         shunt.save({}, tmp_path)
 
 

@@ -24,15 +24,10 @@ constexpr const char* kNoAccelerator =
 constexpr const char* kNoMps =
     "Shunt has no backend for mps: its tensors are on the CPU. Leave out .to('mps') and device='mps', or ask "
     "shunt.backends.mps.is_available() first.";
-constexpr const char* kNoOther =
-    "Shunt has no backend for this device: its tensors are on the CPU. Use device='cpu', or load a library that brings "
-    "the backend.";
 const OtherType kOtherTypes[] = {
     {"from the 'CUDA' backend", &PyExc_AssertionError, kNoAccelerator, true},
-    {"from the 'XPU' backend", &PyExc_AssertionError, kNoOther, true},
+    {"from the 'XPU' backend", &PyExc_AssertionError, ""},
     {"'aten::empty.memory_format' with arguments from the 'MPS' backend", &PyExc_RuntimeError, kNoMps, true},
-    {"'aten::empty.memory_format' with arguments from the 'XLA' backend", &PyExc_RuntimeError, kNoOther, true},
-    {"'aten::empty.memory_format' with arguments from the 'HPU' backend", &PyExc_RuntimeError, kNoOther, true},
     {"\"bitwise_not\" not implemented for", &PyExc_TypeError,
      "~ (operator.invert) is only implemented on integer and Boolean-type tensors. "},
     {"\"argmax_cpu\" not implemented for 'Bool'", &PyExc_RuntimeError, "argmax(): does not support bool input. "},
