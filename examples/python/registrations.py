@@ -5,7 +5,7 @@ import warnings
 import shunt
 from shunt.func import vmap
 
-calls = []
+calls: list[tuple] = []
 
 
 def define(library):

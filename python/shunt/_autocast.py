@@ -14,7 +14,6 @@ operator: by_policy() casts its tensors, and the operators that it calls run wit
 """
 
 import functools
-import sys
 
 from shunt import _C
 
@@ -101,15 +100,6 @@ _DTYPES = {
     "promote": _widest,
     "as_given": lambda device, tensors: None,
 }
-
-
-def frames_above(depth):
-    """The number of frames of this module directly above the caller's frame `depth`: what a warning adds to its
-    stacklevel in order to name the line of the program."""
-    count, frame = 0, sys._getframe(depth + 1)
-    while frame is not None and frame.f_code.co_filename == __file__:
-        count, frame = count + 1, frame.f_back
-    return count
 
 
 def in_lower_precision(tensors):

@@ -126,6 +126,8 @@ def save_archive(obj, f):
     if not isinstance(f, str):
         _write(obj, f)
         return
+    if os.path.isdir(f):
+        raise RuntimeError(f"save(): can't write {f}: it is a directory")
     if os.path.exists(f) and not os.path.isfile(f):
         _write_in_place(obj, f)
         return
