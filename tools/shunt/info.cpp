@@ -28,8 +28,9 @@ bin/shunt info   # this build, this machine, and every variable with the value i
   words and in the words of the table.
 - An empty value is the same as no value.
 - Each variable is read once, at its first use. `SHUNT_LOG`, `SHUNT_TRACE`, `SHUNT_PROFILE`, `SHUNT_STATS` and
-  `SHUNT_ISA` are read when the library is loaded. Calls such as `jit::set_enabled` or `set_num_threads`
-  override the variable.
+  `SHUNT_ISA` are read when the library is loaded. `SHUNT_JIT` and `SHUNT_JIT_CACHE` are also looked at then. Unless the
+  JIT is off, the library makes the directory that `SHUNT_JIT_CACHE` names, or one warning says why it can't. Calls such
+  as `jit::set_enabled` or `set_num_threads` override the variable.
 - A value that is not allowed gives one warning, and the default holds:
   `SHUNT_TRACE=jsn: expected on, off or json; using off; did you mean 'json'?`.
 - A variable that begins with `SHUNT_` and is not on this page gives one warning when the library is loaded:

@@ -13,14 +13,18 @@ namespace {
 
 constexpr const char* kHead = R"(# Operators
 
-Every operator of the dictionary, by name. This file is written by `opgen --docs docs/operators.md --yaml-dir kernels/operators`
-and compared by a test. *Forms*: in-place and out= forms that share the entry; `method` where the operator is also a method of
-Tensor. *Kernels*: an elementwise functor (CPU and Meta), kernels in `shunt::native` by key, or `composite` for operators
-made of others, whose gradient is that of what they call; `else by` names the operator that is called, with the number as a
-tensor, where that operator has another kernel than the built-in one ([precedence.md](precedence.md)). *Gradient*: the node that
-backward runs; `none` where results have no gradient, `backward throws` where nobody has written it. *vmap*: `rule` where one call
-serves the batch, `composite` where the parts do, `random` by the randomness that vmap was given, `refused` with an error.
-Operators that are not in this table are called once for each sample ([vmap.md](vmap.md)).
+Every operator of the dictionary, by name. `opgen --docs docs/operators.md --yaml-dir kernels/operators` writes this
+file, and a test compares it.
+
+- *Forms*: in-place and out= forms that share the entry; `method` if the operator is also a method of Tensor.
+- *Kernels*: an elementwise functor (CPU and Meta), kernels in `shunt::native` by key, or `composite`. A composite is
+  made of other operators, whose gradients it has. `else by` names an operator that takes the number as a tensor. It is
+  called if it has another kernel than the built-in one ([precedence.md](precedence.md)).
+- *Gradient*: the node that backward runs; `none` if results have no gradient, `backward throws` if nobody has written
+  it.
+- *vmap*: `rule` if one call serves the batch, `composite` if the parts do, `random` by the randomness that vmap was
+  given, `refused` with an error. Operators that are not in this table are called once for each sample
+  ([vmap.md](vmap.md)).
 
 | operator | forms | kernels | gradient | autocast | vmap |
 |---|---|---|---|---|---|
