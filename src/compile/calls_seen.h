@@ -46,6 +46,8 @@ class SHUNT_API CallsSeen {
   /// There is one more variant for such calls, or one less.
   void made(const detail::CompileKind& call);
   void lost(const detail::CompileKind& call);
+  /// Such calls are never recorded again.
+  void refuse(const detail::CompileKind& call);
   /// Whether there was an attempt to record such a call before the last one.
   bool wasTriedBefore(const detail::CompileKind& call) const;
   /// Whether there was any.
@@ -65,6 +67,7 @@ class SHUNT_API CallsSeen {
     int calls = 0, attempts = 0;
     int64_t taken = 0;            // ns, by calls that ran the function
     int64_t postponed_until = 0;  // they have taken so long
+    bool is_refused = false;
   };
   struct Kind {
     std::unordered_map<uint64_t, Sizes> sizes;

@@ -12,6 +12,7 @@
 #include "src/compile/passes/ended_history.h"
 #include "src/compile/program/plan.h"
 #include "src/compile/program_kernels.h"
+#include "src/compile/steps/expected_results.h"
 #include "src/dispatch/changes.h"
 #include "src/trace/fakes.h"
 #include "src/trace/results.h"
@@ -156,12 +157,6 @@ bool writesViewsWithHistory(const Graph& graph) {
   return std::ranges::any_of(groups, [](const Group& g) { return g.has_views && g.has_history && g.is_written; });
 }
 
-bool speaksOfOffsets(const Graph& graph) {
-  for (const Graph::Node* node : graph.nodes())
-    if (node->name().find("as_strided") != std::string::npos) return true;
-  return false;
-}
-
 void compileBackward(Variant& variant, const detail::CompileArguments& arguments, const std::vector<Tensor>& outputs,
                      const std::string& name, bool checks, std::vector<const Operator*>& seen) {
   const auto isInference = [](const Tensor& t) { return t.defined() && t.is_inference(); };
@@ -232,7 +227,7 @@ bool isRecordedInParts(const OperatorHandle& op) {
 }
 
 std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments, const CompileOptions& options,
-                                       RecordFn record, bool compiles_backward) {
+                                       RecordFn record, const char* why_no_backward) {
   auto variant = std::make_unique<Variant>();
   variant->guard = std::make_unique<Guard>(arguments, options);
   variant->checked = detail::table_changes.load(std::memory_order_acquire);
@@ -283,8 +278,8 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
     refuse("the function returns what has a history, differentiates with create_graph, and writes in place");
   checkNoneIsKept(detail::TracedResults::living(trace));
   variant->has_effects = hasEffects(variant->graph);
-  if (history_goes_on && !compiles_backward)
-    variant->why_no_backward = "the function's graph has been run again for backward() too often";
+  if (history_goes_on && why_no_backward != nullptr)
+    variant->why_no_backward = why_no_backward;
   else if (history_goes_on)
     compileBackward(*variant, arguments, outputs, options.name, options.check == CompileCheck::kAlways, seen);
   checkHistoryOf(arguments, *variant, differentiated);

@@ -26,7 +26,8 @@ class Interpreter {
   std::vector<size_t> last_users_;  // by id: the node after which the tensor is dropped
 };
 
-/// Graph::run. `after`: what is done with a node's returns, the stack's values.
+/// Graph::run. Throws OtherResults (Note [Recorded results], recorded_results.h). `after`: what is done with a node's
+/// returns, the stack's values.
 std::vector<Tensor> runGraph(const Graph& graph, const std::vector<Tensor>& inputs,
                              FunctionRef<void(const Graph::Node&, Stack&)> after);
 

@@ -80,7 +80,7 @@ class SHUNT_API Plan : public Executor {
   detail::CompileOutputs runWith(Inputs inputs, Constants constants) const;
   detail::CompileOutputs runProgram(const Program& program, Inputs inputs, Constants constants, bool fuse,
                                     uint64_t changes) const;
-  detail::CompileOutputs runAndRecord(Inputs inputs, Constants constants) const;
+  detail::CompileOutputs runAndRecord(Inputs inputs, Constants constants, uint64_t changes) const;
   detail::CompileOutputs runGraph(Inputs inputs, Constants constants) const;
   const Program& program() const;
   void noteBuffers(bool stayed) const;
@@ -93,6 +93,7 @@ class SHUNT_API Plan : public Executor {
   History history_;
   std::vector<Tensor> constants_;
   std::vector<ReliedOn> relied_on_;  // constant
+  const ExpectedResults expected_;
   const ProgramOptions program_options_;
   Program single_;                                          // without regions
   mutable std::atomic<uint64_t> checked_at_{~uint64_t{0}};  // table_changes when the tables were compared

@@ -10,7 +10,7 @@
 #include "src/compile/steps/reduction_step.h"
 #include "src/compile/steps/row_step.h"
 #include "src/compile/steps/view_step.h"
-#include "src/trace/values_of.h"
+#include "src/trace/writes.h"
 
 #include <algorithm>
 
@@ -25,7 +25,13 @@ const Operand* gradientOf(const Step& step) {
 }  // namespace
 
 std::vector<Step> StepBuilder::build() {
-  for (const Graph::Node* node : at_.order()) steps_.push_back(stepOf(*node, steps_.size()));
+  bool has_effects = false;
+  for (const Graph::Node* node : at_.order()) {
+    steps_.push_back(stepOf(*node, steps_.size()));
+    has_effects |= drawsRandomNumbers(node->op);
+    trace_detail::forWritten(*node, [&](const Graph::Value* v) { has_effects |= at_.isOfGiven(v); });
+    steps_.back().may_run_again = !has_effects;
+  }
   return std::move(steps_);
 }
 
@@ -53,6 +59,7 @@ Step StepBuilder::stepOf(const Graph::Node& node, size_t position) {
   }
   if (!isOfDictionary(node)) callQuickly(step);
   passAutogradBy(node, step);
+  if (at_.options().expected != nullptr) step.expected = at_.options().expected->of(node);
   makeViewDirectly(at_.uses(), step);
   if (at_.isLate(node)) {
     const Graph::Value* from = node.arguments[0].value();
