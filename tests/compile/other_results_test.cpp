@@ -228,7 +228,8 @@ TEST(OtherResults, WhetherTheyRequireGrad) {
     if (!is_fake(x)) y.requires_grad_();
     return y;
   });
-  functionRuns([&](const Tensor& x) { return op(x); }, numbers({3}),
+  const Tensor w = numbers({3}).requires_grad_();
+  functionRuns([&](const Tensor& x) { return op(w * x); }, numbers({3}),
                "operator other::op gives float32[3] with strides [1] that requires grad, and float32[3] with strides "
                "[1] that requires no grad" +
                    kAgree);
@@ -409,10 +410,10 @@ TEST(OtherResults, InACompiledBackwardPass) {
 
 TEST(OtherResults, InABackwardPassOfTheFunction) {
   const OverriddenFormula overridden;
-  const Tensor w = numbers({6}).requires_grad_();
+  const Tensor w = numbers({6}).requires_grad_(), weights = numbers({2, 3}, 3);
   functionRuns(
       [&](const Tensor& x) {
-        const Tensor loss = ((w * x).view({2, 3}).relu() * numbers({2, 3}, 3)).sum();
+        const Tensor loss = ((w * x).view({2, 3}).relu() * weights).sum();
         return autograd::grad({loss}, {w})[0];
       },
       numbers({6}, 4), kBackward);

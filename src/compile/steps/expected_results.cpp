@@ -2,8 +2,8 @@
 
 #include "src/autograd/storage_and_grad.h"
 #include "src/base/errors_heard.h"
+#include "src/compile/guards/program_kernels.h"
 #include "src/compile/passes/host_node.h"
-#include "src/compile/program_kernels.h"
 #include "src/compile/steps/lies_as.h"
 #include "src/trace/fakes.h"
 #include "src/trace/interpreter.h"

@@ -1,4 +1,4 @@
-#include "src/compile/program_kernels.h"
+#include "src/compile/guards/program_kernels.h"
 
 #include "src/dispatch/own_kernels.h"
 
