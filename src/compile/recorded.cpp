@@ -12,9 +12,9 @@
 #include "src/compile/passes/casts.h"
 #include "src/compile/passes/ended_history.h"
 #include "src/compile/program/plan.h"
-#include "src/compile/steps/expected_results.h"
 #include "src/dispatch/changes.h"
 #include "src/trace/fakes.h"
+#include "src/trace/recorded_results.h"
 #include "src/trace/results.h"
 #include "src/trace/writes.h"
 
@@ -287,12 +287,14 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   const Graph& runs = variant->backward != nullptr ? variant->backward->forward() : variant->graph;
   history_goes_on &= variant->backward == nullptr;
   variant->executor = std::make_unique<Plan>(
-      runs, PlanOptions{.history_of_outputs = history_goes_on, .guarded = true, .seen = std::move(seen)});
+      runs,
+      PlanOptions{
+          .history_of_outputs = history_goes_on, .guarded = true, .seen = std::move(seen), .compares_strides = true});
   if (!variant->isCurrent())
     throw RegisteredMeanwhile("compile: an operator was registered while the function was recorded");
   const std::string changed = variant->guard->difference(arguments);
   if (!changed.empty()) refuse("the function changes what its arguments and settings were compared by: " + changed);
-  variant->guard->add(arguments, variant->captured, speaksOfOffsets(variant->graph));
+  variant->guard->add(arguments, variant->captured, trace_detail::hasPlaces(variant->graph));
   const std::string misfit = variant->guard->difference(arguments);
   if (!misfit.empty()) refuse("no call would fit: " + misfit);
   if (options.check == CompileCheck::kAlways || (options.check == CompileCheck::kFirst && mayRunTwice(*variant)))

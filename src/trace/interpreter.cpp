@@ -112,7 +112,7 @@ std::vector<Tensor> runGraph(const Graph& graph, const std::vector<Tensor>& inpu
   Interpreter interpreter(graph, given);
   const Compared compared{.strides = lieAsRecorded(graph, inputs)};
   interpreter.run([&](const Graph::Node& node, Stack& returns) {
-    compareResults(graph, node, returns, compared, "Graph::run: ", ", or the function has to be traced again");
+    compareResults(graph, node, returns, compared, false, "Graph::run: ", ", or the function has to be traced again");
     after(node, returns);
   });
   std::vector<Tensor> results;

@@ -46,12 +46,18 @@ class OtherResults : public Error {
 /// `returns` are not as many as the node's. Of wrapper tensors only dtypes and sizes are compared.
 std::string otherResult(const Graph::Node& node, const Stack& returns, const Compared& compared);
 /// Compares the results of a node that has run, for a run that calls the nodes in the graph's order. Throws
-/// OtherResults, with `before` and `after` around the text, unless only the library's kernels run for the node now.
-void compareResults(const Graph& graph, const Graph::Node& node, const Stack& returns, const Compared& compared,
+/// OtherResults, with `before` and `after` around the text, unless only the library's kernels run for the node now, or
+/// only strides differ, and no node relies on them. `strict`: they have to be the same also then.
+void compareResults(const Graph& graph, const Graph::Node& node, const Stack& returns, Compared compared, bool strict,
                     const char* before, const char* after);
 
 /// For people, of a node whose kernels have to agree: what to do. `on`: where its results lie.
 std::string whatHasToAgree(const Device& on, const char* what);
+
+/// Whether a node has strides among its arguments that follow from how a tensor of the graph lay.
+bool reliesOnStrides(const Graph& graph);
+/// Whether a node has a place in a storage among its arguments.
+bool hasPlaces(const Graph& graph);
 
 /// Whether the program has registered a kernel that calls of the node's operator may run, for the devices of its
 /// tensors, or one that says what results are when it is recorded (Meta, Fake).

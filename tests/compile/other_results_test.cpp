@@ -435,10 +435,23 @@ TEST(OtherResults, OfAKernelThatIsRegisteredDuringTheRun) {
 
 TEST(OtherResults, OfATracedGraph) {
   const Unary op(kUnary, &columnMajor, &emptyLike);
-  const Tensor x = numbers({2, 3});
+  const Tensor x = numbers({2, 3}), leaf = numbers({2, 3}).requires_grad_();
   const auto f = [&](const Tensor& t) { return op(t).flatten(); };
-  EXPECT_EQ(errorOf([&] { trace(f, x, TraceOptions{.fake = true}).run({x}); }),
+  const Graph with_views = trace(f, leaf, TraceOptions{.fake = true});  // flatten is recorded as a view
+  EXPECT_EQ(errorOf([&] { with_views.run({leaf}); }),
             "Graph::run: " + kColumnMajor + ", or the function has to be traced again");
+  // No node relies on strides.
+  EXPECT_TRUE(same(f(x), trace(f, x, TraceOptions{.fake = true}).run({x})[0]));
+  EXPECT_TRUE(same(f(x), trace(f, x).run({x})[0]));
+}
+
+TEST(OtherResults, SizesOfATracedGraph) {
+  const Unary op(kUnary, [](const Tensor& x) { return cat({x, x}); }, &emptyLike);
+  const Tensor x = numbers({3});
+  const auto f = [&](const Tensor& t) { return op(t) * static_cast<double>(op(t).numel()); };
+  EXPECT_EQ(errorOf([&] { trace(f, x, TraceOptions{.fake = true}).run({x}); }),
+            "Graph::run: operator other::op gives float32[6] with strides [1], and float32[3] with strides [1]" +
+                kAgree + ", or the function has to be traced again");
   EXPECT_TRUE(same(f(x), trace(f, x).run({x})[0]));
 }
 
@@ -458,6 +471,20 @@ TEST(OtherResults, OfAHostPlan) {
   const HostPlan plan = b.compile();
   float in[6] = {0, 1, 2, 3, 4, 5};
   for (int run = 0; run < 3; ++run) EXPECT_EQ(errorOf([&] { plan.run({in}); }), kColumnMajor);
+}
+
+// The host knows from the plan that the output is a view of its input, and gets no tensor.
+TEST(OtherResults, OfAHostPlanWhoseOutputIsDescribed) {
+  Library m(Library::Kind::kImpl, "aten", DispatchKey::CPU);
+  m.impl("t", [](const Tensor& x) { return x.transpose(0, 1).clone(); });
+  HostPlanBuilder b;
+  const HostValue x = b.input({.sizes = {2, 3}});
+  b.output(b.call("aten::t", {x})[0]);
+  const HostPlan plan = b.compile();
+  float in[6] = {0, 1, 2, 3, 4, 5};
+  EXPECT_EQ(errorOf([&] { plan.run({in}); }),
+            "operator aten::t gives another tensor than its argument, and a view of the argument was recorded. Its "
+            "kernel for CPU and its Meta kernel have to return the same of their arguments");
 }
 
 // ---- how often ----------------------------------------------------------------------------------------------------

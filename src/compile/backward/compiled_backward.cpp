@@ -134,8 +134,11 @@ void CompiledBackward::addPass(const Joint& joint, bool of_any_layout) {
   std::vector<SavedValue> all = saved_;
   all.insert(all.end(), remade_->values().begin(), remade_->values().end());
   pass.graph = backwardOf(joint, all, of_any_layout);
-  const PlanOptions options{
-      .history_of_outputs = false, .views_of_outputs = false, .guarded = true, .seen = operatorsOf(joint.seen)};
+  const PlanOptions options{.history_of_outputs = false,
+                            .views_of_outputs = false,
+                            .guarded = true,
+                            .seen = operatorsOf(joint.seen),
+                            .compares_strides = true};
   if (!of_any_layout) {
     Graph planned = remade_->none() ? pass.graph.clone() : backwardOf(joint, saved_, false);
     pass.plan = std::make_unique<Plan>(planned, options);

@@ -124,6 +124,7 @@ std::unique_ptr<Plan> HostPlan::Impl::makePlan() const {
                                                               .views_of_outputs = false,
                                                               .native_after = options_.native_after,
                                                               .guarded = true,
+                                                              .describes_outputs = true,
                                                               .into = targetsOf()});
 }
 

@@ -103,7 +103,8 @@ Plan::Plan(const Graph& graph, const PlanOptions& options)
     : graph_(simplified(graph, options)),
       aliases_(graph_),
       history_(findHistory(graph_, {options.history_of_outputs, options.views_of_outputs})),
-      expected_(graph_, aliases_, options.seen),
+      compares_strides_(options.compares_strides || trace_detail::reliesOnStrides(graph_)),
+      expected_(graph_, aliases_, options.seen, {compares_strides_, options.describes_outputs}),
       program_options_{options.native_after, onlyRecord(options.seen.empty() ? operatorsOf(graph_) : options.seen),
                        options.guarded,      false,
                        options.into,         &expected_},
@@ -275,7 +276,7 @@ detail::CompileOutputs Plan::runGraph(Inputs all, Constants constants) const {
   for (size_t i = 0; i < constants.size(); ++i) given.emplace(graph_.constants()[i], &constants[i]);
   trace_detail::Interpreter run(graph_, [&](const Graph::Value& v) { return *given.at(&v); });
   run.run([&](const Graph::Node& node, Stack& returns) {
-    trace_detail::compareResults(graph_, node, returns, {}, "", "");
+    trace_detail::compareResults(graph_, node, returns, {.strides = compares_strides_}, true, "", "");
   });
   detail::CompileOutputs out;
   for (const Graph::Value* v : graph_.outputs()) out.push_back(run.output(v));

@@ -42,7 +42,7 @@ bool sharesMemory(const Tensor& a, const Tensor& b) {
   return storage != nullptr && storage == autograd::storageOf(b);
 }
 
-/// A node alone, on fake tensors without history.
+/// A node alone, on fake tensors.
 class FakeCall {
  public:
   explicit FakeCall(const Graph::Node& node) {
@@ -51,12 +51,7 @@ class FakeCall {
     std::unordered_map<const Graph::Value*, Graph::Value*> inputs{{nullptr, nullptr}};
     for (Graph::Argument& a : copy.arguments)
       for (Graph::Value*& v : a.values) {
-        if (!inputs.contains(v)) {
-          Graph::Spec spec = v->spec;
-          spec.requires_grad = false;
-          spec.is_leaf = true;
-          inputs[v] = single_.addInput(spec);
-        }
+        if (!inputs.contains(v)) inputs[v] = single_.addInput(v->spec);
         if (v != nullptr) values.push_back(v);
         v = inputs[v];
         if (v != nullptr) given_.push_back(v);
@@ -70,7 +65,10 @@ class FakeCall {
     const IncludeDispatchKeyGuard fake(DispatchKey::Fake);
     trace_detail::Interpreter call(single_, [&](const Graph::Value& v) { return fakes.of(v); });
     call.run([&](const Graph::Node&, Stack& returns) {
-      forEachTensor(returns, [&](const Tensor& t) { results.push_back(t); });
+      forEachTensor(returns, [&](const Tensor& t) {
+        results.push_back(t);
+        recorded_.add(t);
+      });
     });
   }
   std::vector<const Graph::Value*> values;  // of the node's defined arguments
@@ -79,13 +77,14 @@ class FakeCall {
  private:
   Graph single_;
   std::vector<const Graph::Value*> given_;
+  trace_detail::RecordedForFakes recorded_;
 };
 
 /// Nothing where the operator throws for such tensors.
-std::optional<FakeCall> callOnFakes(const Graph::Node& node) {
+std::unique_ptr<const FakeCall> callOnFakes(const Graph::Node& node) {
   const detail::ErrorsHeard aside;
   try {
-    std::optional<FakeCall> out(std::in_place, node);
+    auto out = std::make_unique<FakeCall>(node);
     out->run();
     return out;
   } catch (const Interrupt&) {
@@ -93,7 +92,7 @@ std::optional<FakeCall> callOnFakes(const Graph::Node& node) {
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception&) {
-    return std::nullopt;
+    return nullptr;
   }
 }
 
@@ -109,14 +108,31 @@ std::vector<size_t> writtenBy(const Graph::Node& node) {
   return out;
 }
 
-/// `reshaped`: groups of memory of which earlier nodes give tensors other sizes or strides than their values have.
-void addAliases(const Graph::Node& node, const Aliases& aliases, std::unordered_set<size_t>& reshaped, OfNode& out) {
-  const std::optional<FakeCall> call = callOnFakes(node);
-  if (!call) return;
+/// Whether it is seen that the value shares memory: it is written, or has a history.
+bool mattersWhose(const Graph::Value* v, const Aliases& aliases) {
+  return v->spec.requires_grad || aliases.isWritten(v);
+}
+
+bool mattersWhose(const Graph::Node& node, const Aliases& aliases) {
+  bool matters = false;
+  const auto note = [&](const Graph::Value* v) { matters |= mattersWhose(v, aliases); };
+  trace_detail::forArguments(node, note);
+  trace_detail::forResults(node, note);
+  return matters;
+}
+
+/// `all`: those too that nobody sees. `reshaped`: groups of memory of which earlier nodes give tensors other sizes or
+/// strides than their values have.
+void addAliases(const Graph::Node& node, const Aliases& aliases, bool all, std::unordered_set<size_t>& reshaped,
+                OfNode& out) {
+  const auto call = callOnFakes(node);
+  if (call == nullptr) return;
+  const bool matters = all || mattersWhose(node, aliases);
   for (size_t r = 0; r < call->results.size(); ++r)
     for (size_t a = 0; a < call->arguments.size(); ++a)
-      if (sharesMemory(call->results[r], call->arguments[a]))
-        out.aliases.push_back({r, a, call->results[r].is_same(call->arguments[a])});
+      if (const bool is_same = call->results[r].is_same(call->arguments[a]);
+          is_same || (matters && sharesMemory(call->results[r], call->arguments[a])))
+        out.aliases.push_back({r, a, is_same});
   for (const size_t a : writtenBy(node)) {
     const Graph::Value* v = call->values[a];
     const auto isIt = [&](const ExpectedResults::Alias& alias) { return alias.argument == a && alias.is_same; };
@@ -133,24 +149,19 @@ Compared::History historyOf(const Graph::Node& node) {
 
 }  // namespace
 
-bool speaksOfOffsets(const Graph& graph) {
-  return std::ranges::any_of(graph.nodes(), [](const Graph::Node* node) {
-    return node->op.op().name().find("as_strided") != std::string_view::npos;
-  });
-}
-
-ExpectedResults::ExpectedResults(const Graph& graph, const Aliases& aliases,
-                                 const std::vector<const Operator*>& called) {
-  const bool offset = speaksOfOffsets(graph), inside = callsInside(graph, called);
+ExpectedResults::ExpectedResults(const Graph& graph, const Aliases& aliases, const std::vector<const Operator*>& called,
+                                 const Options& options) {
+  const bool offset = trace_detail::hasPlaces(graph), inside = callsInside(graph, called);
   std::unordered_set<size_t> reshaped;
   for (const Graph::Node* node : graph.nodes()) {
     if (isHostStep(*node) || node->op.op().name().starts_with("trace::")) continue;
     const bool is_own = !trace_detail::hasProgramKernel(*node);
     if (is_own && !inside) continue;
     OfNode of;
-    of.compared = {.offset = offset, .history = historyOf(*node)};
-    of.are_new = !is_own && isOfDictionary(*node) && !mayAlias(*node);
-    if (!is_own && !of.are_new) addAliases(*node, aliases, reshaped, of);
+    of.compared = {.strides = options.strides, .offset = offset, .history = historyOf(*node)};
+    const bool makes_new = isOfDictionary(*node) && !mayAlias(*node);
+    of.are_new = !is_own && makes_new && (options.aliases || mattersWhose(*node, aliases));
+    if (!is_own && !makes_new) addAliases(*node, aliases, options.aliases, reshaped, of);
     of_.emplace(node, std::make_unique<const OfNode>(std::move(of)));
   }
 }

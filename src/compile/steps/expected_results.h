@@ -17,9 +17,6 @@
 
 namespace shunt::compiled {
 
-/// Whether the graph has places in storages as literals.
-bool speaksOfOffsets(const Graph& graph);
-
 class ExpectedResults {
  public:
   /// A result and an argument of a node, each by its number among the defined tensors of the call's values, which are
@@ -42,8 +39,13 @@ class ExpectedResults {
     bool needsArguments() const { return are_new || !aliases.empty() || !written.empty(); }
   };
 
+  struct Options {
+    bool strides;  // compared
+    bool aliases;  // results share memory as recorded, also where nobody writes it or sees a history
+  };
   /// `called`: the operators that recording the graph has called. The graph outlives this.
-  ExpectedResults(const Graph& graph, const Aliases& aliases, const std::vector<const Operator*>& called);
+  ExpectedResults(const Graph& graph, const Aliases& aliases, const std::vector<const Operator*>& called,
+                  const Options& options);
   /// Null where only the library's kernels run.
   const OfNode* of(const Graph::Node& node) const;
 
