@@ -289,11 +289,8 @@ def test_functional_calls_in_a_graph():
 
 
 def test_a_fake_kernel_that_differs_from_the_kernel_runs_the_function():
-    calls = []
-
     @shunt.library.custom_op("compiletest::columns", mutates_args=())
     def columns(x: shunt.Tensor) -> shunt.Tensor:
-        calls.append(1)
         return x.t().clone().t() * 2
 
     @columns.register_fake
@@ -303,7 +300,6 @@ def test_a_fake_kernel_that_differs_from_the_kernel_runs_the_function():
     x = shunt.arange(6.0).reshape(2, 3).t().contiguous().t()
     for _ in range(6):
         assert f(x).tolist() == (x * 2).flatten().add(1).tolist()
-    assert len(calls) == 7  # twice in the call that found it
     text = f.explain()
     assert ("  out of use for good: operator compiletest::columns gives float32[2, 3] with strides [1, 2], and "
             "float32[2, 3] with strides [3, 1] was recorded. Its kernel for CPU and its Meta kernel have to give the "
