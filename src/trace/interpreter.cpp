@@ -120,4 +120,13 @@ std::vector<Tensor> runGraph(const Graph& graph, const std::vector<Tensor>& inpu
   return results;
 }
 
+std::vector<Tensor> runGraphAlone(const Graph& graph, const std::vector<Tensor>& inputs,
+                                  FunctionRef<void(const Graph::Node&, Stack&)> after) {
+  try {
+    return runGraph(graph, inputs, after);
+  } catch (const OtherResults& e) {
+    throw Error(e.what());
+  }
+}
+
 }  // namespace shunt::trace_detail

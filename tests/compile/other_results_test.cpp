@@ -470,7 +470,7 @@ TEST(OtherResults, OfAHostPlan) {
   b.output(b.call("aten::_reshape_alias", {b.call("other::op", {x})[0], IntArrayRef({6}), IntArrayRef({1})})[0]);
   const HostPlan plan = b.compile();
   float in[6] = {0, 1, 2, 3, 4, 5};
-  for (int run = 0; run < 3; ++run) EXPECT_EQ(errorOf([&] { plan.run({in}); }), kColumnMajor);
+  for (int run = 0; run < 3; ++run) EXPECT_EQ(errorOf([&] { plan.run({in}); }), "host plan: " + kColumnMajor);
 }
 
 // The host knows from the plan that the output is a view of its input, and gets no tensor.
@@ -482,9 +482,34 @@ TEST(OtherResults, OfAHostPlanWhoseOutputIsDescribed) {
   b.output(b.call("aten::t", {x})[0]);
   const HostPlan plan = b.compile();
   float in[6] = {0, 1, 2, 3, 4, 5};
-  EXPECT_EQ(errorOf([&] { plan.run({in}); }),
-            "operator aten::t gives another tensor than its argument, and a view of the argument was recorded. Its "
-            "kernel for CPU and its Meta kernel have to return the same of their arguments");
+  EXPECT_EQ(
+      errorOf([&] { plan.run({in}); }),
+      "host plan: operator aten::t gives another tensor than its argument, and a view of the argument was recorded. "
+      "Its kernel for CPU and its Meta kernel have to return the same of their arguments");
+}
+
+// The error of a graph that an operator runs is the operator's: the graph around it has written.
+TEST(OtherResults, OfAGraphInsideOfAGraph) {
+  const Unary op(kUnary, [](const Tensor& x) { return cat({x, x}); }, &emptyLike);
+  const Tensor x = numbers({3}), w = zeros({3});
+  const Graph inner = trace([&](const Tensor& t) { return op(t); }, x, TraceOptions{.fake = true});
+  Library outer(Library::Kind::kDef, "outer");
+  outer.def("run(Tensor x) -> Tensor");
+  int calls = 0;
+  outer.impl("run", DispatchKey::CPU, [&](const Tensor& t) { return ++calls == 2 ? inner.run({t})[0] : t.clone(); });
+  outer.impl("run", DispatchKey::Meta, &emptyLike);
+  const auto run = Dispatcher::singleton().findSchemaOrThrow("outer::run").typed<Tensor(const Tensor&)>();
+  const auto fast = compile(
+      [&](const Tensor& t) {
+        w.add_(1);
+        return run.call(t);
+      },
+      options());
+  fast(x);
+  EXPECT_THAT(errorOf([&] { fast(x); }), testing::StartsWith("Graph::run: operator other::op gives float32[6] with "));
+  for (int call = 0; call < 2; ++call) fast(x);
+  EXPECT_TRUE(w.equal(full({3}, 4)));
+  EXPECT_EQ(fast.counts().variants, 1u);
 }
 
 // ---- how often ----------------------------------------------------------------------------------------------------

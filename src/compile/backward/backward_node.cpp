@@ -179,7 +179,7 @@ bool CompiledBackward::BackwardNode::runUnlessOther(const Run& run) const {
     return true;
   } catch (const trace_detail::OtherResults& e) {
     of_->leave(e);
-    if (!e.mayRunAgain()) throw;
+    if (!e.mayRunAgain()) throw Error(detail::str(of_->name_, ", backward: ", e.what()));
     return false;
   }
 }
@@ -199,7 +199,8 @@ variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor g
     for (size_t i = 0; i < saved; ++i) given.push_back(unpack(i));
     of_->remade_->appendTo(given);
     given.push_back(std::move(gradient));
-    if (!runUnlessOther([&] { out = pass.graph.run(given); })) return runGraphAgain(given.back());
+    if (!runUnlessOther([&] { out = trace_detail::runGraph(pass.graph, given, [](const Graph::Node&, Stack&) {}); }))
+      return runGraphAgain(given.back());
   } else {
     InlineVector<Tensor, 8> given;
     InlineVector<const Tensor*, 8> inputs;
@@ -290,7 +291,7 @@ std::vector<Tensor> CompiledBackward::BackwardNode::runInPlaces(const Graph& gra
     if (nodes[next++] == result->node && before.defined()) saves.emplace(before, numberAmongResults(*result));
   };
   goToNext();
-  return trace_detail::runGraph(graph, inputs, [&](const Graph::Node&, Stack&) { goToNext(); });
+  return trace_detail::runGraphAlone(graph, inputs, [&](const Graph::Node&, Stack&) { goToNext(); });
 }
 
 std::vector<Tensor> CompiledBackward::BackwardNode::drawAgain(const std::vector<Tensor>& inputs) const {

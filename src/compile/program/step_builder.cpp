@@ -41,10 +41,11 @@ Step StepBuilder::stepOf(const Graph::Node& node, size_t position) {
   for (size_t i = 0; i < node.arguments.size(); ++i) step.operands.push_back(operandOf(node.arguments[i], wanted[i]));
   for (size_t i = 0; i < step.operands.size(); ++i)
     if (step.operands[i].kind == Operand::Kind::kLiteral) fitLiteral(node.op, i, step.operands[i].literal);
-  if (isOfDictionary(node))
-    step.direct = directCallOf(node.op);
-  else
+  if (at_.options().expected != nullptr) step.expected = at_.options().expected->of(node);
+  if (!isOfDictionary(node))
     callDirectly(step);
+  else if (step.expected == nullptr)
+    step.direct = directCallOf(node.op);
   markLast(node, position, step);
   step.adds_view = addsViewOfOtherStrides(node);
   for (const Graph::Output& o : node.outputs) {
@@ -59,7 +60,6 @@ Step StepBuilder::stepOf(const Graph::Node& node, size_t position) {
   }
   if (!isOfDictionary(node)) callQuickly(step);
   passAutogradBy(node, step);
-  if (at_.options().expected != nullptr) step.expected = at_.options().expected->of(node);
   makeViewDirectly(at_.uses(), step);
   if (at_.isLate(node)) {
     const Graph::Value* from = node.arguments[0].value();

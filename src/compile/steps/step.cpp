@@ -155,15 +155,15 @@ void fitLiteral(const OperatorHandle& op, size_t argument, IValue& literal) {
 void callStep(const Step& step, Frame& frame, trace_detail::ModesScope& modes, elementwise::RecordedLoop* recorded) {
   if (step.adds_view) [[unlikely]]
     layOutAsLeaf(step, frame);
-  const bool compares = step.expected != nullptr || frame.hasOtherKernels();
-  if (recorded == nullptr && step.direct != nullptr && !compares && detail::awaited_call == nullptr) [[likely]] {
+  if (recorded == nullptr && step.direct != nullptr && detail::awaited_call == nullptr && !frame.hasOtherKernels())
+      [[likely]] {
     const detail::CallFrame call(step.op.op());
     const OpState& state = call.state(step.op.op());
     if (step.passed_by.stands(state) && step.direct(step, frame, state)) [[likely]]
       return;
   }
   pushArguments(step, frame);
-  if (compares) [[unlikely]] {
+  if (step.expected != nullptr || frame.hasOtherKernels()) {
     const ComparedCall compared(*step.node, step.expected, frame.stack());
     callBoxed(step, frame.stack(), modes, recorded);
     compared.compare(frame.stack(), step.may_run_again);

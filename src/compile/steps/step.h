@@ -66,13 +66,13 @@ struct Step {
   SeenEntry kernel;  // that `direct` calls without asking the table; none where it does
   SeenEntry below;   // that this kernel would call
   DirectCall direct = nullptr;
+  const ExpectedResults::OfNode* expected = nullptr;  // what calls have to give; null: the library's kernels give it
   // Of an addition to a grad: the gradient is dead here, but in eager code somebody holds it, so that the leaf copies
   // it.
   bool copies_dead = false;
   // Of an addition to a grad: the gradient is a view in eager code, and here perhaps a tensor whose base is gone
   // (layOutAsLeaf, grad_step.h).
   bool adds_view = false;
-  const ExpectedResults::OfNode* expected = nullptr;  // what each call has to give; null: the library's kernels give it
   bool may_run_again = true;  // neither it nor a step before writes to a given tensor or draws random numbers
   // Note [Products without views]: steps that make its operands where these aren't there yet.
   std::vector<uint32_t> late;
