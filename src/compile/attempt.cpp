@@ -55,8 +55,8 @@ std::unique_ptr<CompiledFunction::Variant> CompiledFunction::Attempt::make(
   });
   try {
     const ErrorsHeard heard;  // not by a recording around the call
-    const bool compiles_backward = state_.compiles_backward.load(std::memory_order_relaxed);
-    auto variant = compiled::recordVariant(arguments_, state_.options, record, compiles_backward);
+    const char* const why_no_backward = state_.why_no_backward.load(std::memory_order_relaxed);
+    auto variant = compiled::recordVariant(arguments_, state_.options, record, why_no_backward);
     variant->kind = kind_;
     variant->hash_of_sizes = compiled::hashOfSizes(arguments_);
     return variant;

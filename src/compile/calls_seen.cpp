@@ -81,6 +81,7 @@ bool CallsSeen::isDue(const detail::CompileKind& call, int64_t cost) {
 Why CallsSeen::whyHopeless(const detail::CompileKind& call) const {
   const auto kind = kinds_.find(call.kind);
   const Sizes* sizes = find(call);
+  if (sizes != nullptr && sizes->is_refused) return Why::kOtherResults;
   const Why no_room = whyNoRoom(kind != kinds_.end() ? kind->second : Kind(), sizes != nullptr ? *sizes : Sizes());
   if (no_room != Why::kNone) return no_room;
   return sizes != nullptr && isTriedTooOften(*sizes) ? Why::kFailedTooOften : Why::kNone;
@@ -129,6 +130,7 @@ std::string CallsSeen::explain(const detail::CompileKind& call, int64_t cost) co
   const Kind& its = kind != kinds_.end() ? kind->second : Kind();
   const Sizes* known = find(call);
   const Sizes sizes = known != nullptr ? *known : Sizes();
+  if (sizes.is_refused) return textOf(Why::kOtherResults);
   if (const Why why = whyNoRoom(its, sizes); why != Why::kNone)
     return why == Why::kAllSizes
                ? detail::str("there are graphs for ", detail::counted(static_cast<uint64_t>(max_sizes_), "size"),
@@ -174,6 +176,12 @@ void CallsSeen::lost(const detail::CompileKind& call) {
   if (kind->second.sizes.empty()) kinds_.erase(kind);
 }
 
+void CallsSeen::refuse(const detail::CompileKind& call) {
+  const auto [at, is_new] = kinds_[call.kind].sizes.try_emplace(call.sizes);
+  at->second.is_refused = true;
+  if (is_new) ++remembered_;
+}
+
 bool CallsSeen::wasTriedBefore(const detail::CompileKind& call) const {
   const Sizes* sizes = find(call);
   return sizes != nullptr && sizes->attempts > 1;
@@ -197,8 +205,9 @@ void CallsSeen::forgetTheRarest() {
         sizes.taken /= 2;
         sizes.postponed_until /= 2;
       }
-      remembered_ -=
-          std::erase_if(kind.sizes, [](const auto& of) { return of.second.calls == 0 && of.second.variants == 0; });
+      remembered_ -= std::erase_if(kind.sizes, [](const auto& of) {
+        return of.second.calls == 0 && of.second.variants == 0 && !of.second.is_refused;
+      });
     }
     std::erase_if(kinds_, [](const auto& kind) { return kind.second.sizes.empty(); });
   }

@@ -48,6 +48,8 @@ class SHUNT_API CallsSeen {
   /// There is one more variant for such calls, or one less.
   void made(const detail::CompileKind& call);
   void lost(const detail::CompileKind& call);
+  /// Such calls are never recorded again.
+  void refuse(const detail::CompileKind& call);
   /// Whether there was an attempt to record such a call before the last one.
   bool wasTriedBefore(const detail::CompileKind& call) const;
   /// Whether there was any.
@@ -67,6 +69,7 @@ class SHUNT_API CallsSeen {
     int calls = 0, attempts = 0;
     int64_t taken = 0;            // ns, by calls that ran the function
     int64_t postponed_until = 0;  // they have taken so long
+    bool is_refused = false;
     /// Whether the budget is in the way, and not a failed recording.
     bool isPostponed() const { return postponed_until > 0 && (attempts == 0 || postponed_until > taken); }
   };

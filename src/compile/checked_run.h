@@ -39,6 +39,8 @@ class CheckedRun {
   const std::string& difference() const { return difference_; }
   /// Whether another thread has drawn random numbers from a generator that the function draws from.
   bool metOthers() const { return met_others_; }
+  /// An operator of the graph has given other results than were recorded, so that the graph's run has ended.
+  const std::optional<trace_detail::OtherResults>& otherResults() const { return other_results_; }
   /// What the graph's run has taken.
   uint64_t graphNs() const { return graph_ns_; }
   struct BackwardNs {
@@ -90,6 +92,7 @@ class CheckedRun {
   std::vector<detail::GeneratorPosition> begun_, positions_;
   std::optional<detail::CompileOutputs> outputs_;  // none: the graph has thrown
   std::string error_;
+  std::optional<trace_detail::OtherResults> other_results_;
   uint64_t graph_ns_ = 0;
   std::optional<BackwardNs> backward_ns_;
   bool met_others_ = false, was_compared_ = false;

@@ -95,6 +95,10 @@ std::string CompiledFunction::State::explainVariants() const {
     if (const std::string slower = first.trial.describe(); !slower.empty())
       text += str("  calls run the function: ", slower, '\n');
     if (!others.empty()) text += explainOthers(first, others);
+    std::set<std::string> left_for = {first.why_left};
+    for (const Variant* v : others) left_for.insert(v->why_left);
+    for (const std::string& why : left_for)
+      if (!why.empty()) text += str("  out of use for good: ", why, '\n');
     std::set<std::string> reasons = {first.why_no_backward};
     for (const Variant* v : others) reasons.insert(v->why_no_backward);
     for (const std::string& why : reasons)

@@ -43,8 +43,8 @@ CompiledFunction::State::~State() {
   }
 }
 
-SHUNT_NOINLINE void CompiledFunction::State::retire(const Variant& variant, const char* why) {
-  if (variant.retired.exchange(true)) return;
+SHUNT_NOINLINE bool CompiledFunction::State::retire(const Variant& variant, const char* why) {
+  if (variant.retired.exchange(true)) return false;
   setInUse(variant, false);
   closeIfRetired(variant);
   tally.invalidated.fetch_add(1, std::memory_order_relaxed);
@@ -53,6 +53,7 @@ SHUNT_NOINLINE void CompiledFunction::State::retire(const Variant& variant, cons
     seen.lost(variant.kind);
   }
   log(LogLevel::kInfo, str(options.name, ": a variant is out of use, since ", why, ": ", variant.guard->describe()));
+  return true;
 }
 
 Why CompiledFunction::State::whyNotRecorded(const CompileKind& kind, const CompileArguments& arguments) {
@@ -76,8 +77,9 @@ bool CompiledFunction::State::fits(const Variant& variant) {
   const bool is_again = variant.backward != nullptr && variant.backward->isRunAgainTooOften();
   if (variant.isCurrent() && !is_again) [[likely]]
     return true;
-  if (is_again) compiles_backward.store(false, std::memory_order_relaxed);
-  retire(variant, is_again ? "its graph has been run again for backward() too often"
+  const char* const why_again = is_again ? variant.backward->whyNotCompiled() : nullptr;
+  if (is_again) why_no_backward.store(why_again, std::memory_order_relaxed);
+  retire(variant, is_again ? "its backward pass is not compiled any more"
                            : "an operator that it was recorded with is registered in another way now");
   return false;
 }

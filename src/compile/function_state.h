@@ -18,6 +18,7 @@
 #include "src/compile/worth/passing_kinds.h"
 #include "src/compile/worth/recording_cost.h"
 #include "src/tiering/function_tally.h"
+#include "src/trace/recorded_results.h"
 
 #include <atomic>
 #include <memory>
@@ -48,8 +49,8 @@ struct CompiledFunction::State {
   jit::FunctionTally tally;
   compiled::Variants variants;
   std::atomic<bool> recording{false}, given_up{false};
-  std::atomic<bool> compiles_backward{true};  // until a graph had better kept its history
-  std::atomic<bool> links_history{true};      // until a graph was found that can't, for arguments from other graphs
+  std::atomic<const char*> why_no_backward{nullptr};  // null: backward passes are compiled
+  std::atomic<bool> links_history{true};  // until a graph was found that can't, for arguments from other graphs
   compiled::WhyCounts whys;
   std::atomic<compiled::Why> timed_why{};    // of the last call of the function that was timed,
   std::atomic<compiled::Why> passing_why{};  // and of those that it lets pass
@@ -69,9 +70,11 @@ struct CompiledFunction::State {
   std::optional<CompileKind> last_missed;  // of the last call that found no graph, and has none yet
   std::string refusal;
   int failures = 0;
+  int left = 0;            // variants, whose operators gave other results than were recorded
   bool was_raced = false;  // the last attempt, by a registration
 
-  void retire(const Variant& variant, const char* why);
+  /// False: another thread has.
+  bool retire(const Variant& variant, const char* why);
   static int64_t now();  // ns, of a steady clock
   /// Whether times decide what is recorded and used.
   bool isTimed() const { return options.record_after == CompileOptions::kWhenItPays; }
@@ -111,9 +114,16 @@ struct CompiledFunction::State {
   const Variant* add(std::unique_ptr<Variant> variant);
   /// What an attempt to record has come to, where that is no variant; `threw`: the function itself did, too.
   void noteAttempt(const CompileKind& kind, const std::string& why, bool threw);
+  Ran runGraph(const Variant& variant, const CompileArguments& arguments, FunctionRef<CompileOutputs()> function);
   /// `run`: its number.
   Ran runAndCheck(const Variant& variant, const CompileArguments& arguments, FunctionRef<CompileOutputs()> function,
                   uint64_t run);
+  /// CompileCheck::kAlways.
+  Ran runAndCompare(const Variant& variant, const CompileArguments& arguments, FunctionRef<CompileOutputs()> function);
+  /// An operator has given other results than were recorded: puts the variant out of use for good, with a warning.
+  /// Throws where the function can't run in the graph's place. Note [Recorded results]
+  /// (src/trace/recorded_results.h).
+  void leave(const Variant& variant, const trace_detail::OtherResults& other);
   void conclude(const Variant& variant, const compiled::CheckedRun& check, uint64_t run, uint64_t begun, uint64_t ns);
   /// A check has found that the variant is wrong: says so, and leaves all calls to the function.
   void drop(const Variant& variant, uint64_t run, const std::string& difference);

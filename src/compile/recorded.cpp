@@ -7,13 +7,14 @@
 #include "src/compile/backward/draws.h"
 #include "src/compile/checks/dump.h"
 #include "src/compile/guards/own_calls.h"
+#include "src/compile/guards/program_kernels.h"
 #include "src/compile/passes/aliases.h"
 #include "src/compile/passes/casts.h"
 #include "src/compile/passes/ended_history.h"
 #include "src/compile/program/plan.h"
-#include "src/compile/program_kernels.h"
 #include "src/dispatch/changes.h"
 #include "src/trace/fakes.h"
+#include "src/trace/recorded_results.h"
 #include "src/trace/results.h"
 #include "src/trace/writes.h"
 
@@ -160,12 +161,6 @@ bool writesViewsWithHistory(const Graph& graph) {
   return std::ranges::any_of(groups, [](const Group& g) { return g.has_views && g.has_history && g.is_written; });
 }
 
-bool speaksOfOffsets(const Graph& graph) {
-  for (const Graph::Node* node : graph.nodes())
-    if (node->name().find("as_strided") != std::string::npos) return true;
-  return false;
-}
-
 void compileBackward(Variant& variant, const detail::CompileArguments& arguments, const std::vector<Tensor>& outputs,
                      const std::string& name, bool checks, std::vector<const Operator*>& seen) {
   const auto isInference = [](const Tensor& t) { return t.defined() && t.is_inference(); };
@@ -236,7 +231,7 @@ bool isRecordedInParts(const OperatorHandle& op) {
 }
 
 std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments, const CompileOptions& options,
-                                       RecordFn record, bool compiles_backward) {
+                                       RecordFn record, const char* why_no_backward) {
   auto variant = std::make_unique<Variant>();
   variant->guard = std::make_unique<Guard>(arguments, options);
   variant->checked = detail::table_changes.load(std::memory_order_acquire);
@@ -293,8 +288,8 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
     refuse("the function returns what has a history, differentiates with create_graph, and writes in place");
   checkNoneIsKept(detail::TracedResults::living(trace));
   variant->has_effects = hasEffects(variant->graph);
-  if (history_goes_on && !compiles_backward)
-    variant->why_no_backward = "the function's graph has been run again for backward() too often";
+  if (history_goes_on && why_no_backward != nullptr)
+    variant->why_no_backward = why_no_backward;
   else if (history_goes_on)
     compileBackward(*variant, arguments, outputs, options.name, options.check == CompileCheck::kAlways, seen);
   checkHistoryOf(arguments, *variant, differentiated);
@@ -302,12 +297,14 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   const Graph& runs = variant->backward != nullptr ? variant->backward->forward() : variant->graph;
   history_goes_on &= variant->backward == nullptr;
   variant->executor = std::make_unique<Plan>(
-      runs, PlanOptions{.history_of_outputs = history_goes_on, .guarded = true, .seen = std::move(seen)});
+      runs,
+      PlanOptions{
+          .history_of_outputs = history_goes_on, .guarded = true, .seen = std::move(seen), .compares_strides = true});
   if (!variant->isCurrent())
     throw RegisteredMeanwhile("compile: an operator was registered while the function was recorded");
   const std::string changed = variant->guard->difference(arguments);
   if (!changed.empty()) refuse("the function changes what its arguments and settings were compared by: " + changed);
-  variant->guard->add(arguments, variant->captured, speaksOfOffsets(variant->graph));
+  variant->guard->add(arguments, variant->captured, trace_detail::hasPlaces(variant->graph));
   const std::string misfit = variant->guard->difference(arguments);
   if (!misfit.empty()) refuse("no call would fit: " + misfit);
   if (options.check == CompileCheck::kAlways || (options.check == CompileCheck::kFirst && mayRunTwice(*variant)))

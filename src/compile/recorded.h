@@ -46,6 +46,7 @@ class detail::CompiledFunction::Variant {
   std::vector<std::pair<const Operator*, uint64_t>> relies;  // operators, and their tables' fingerprints
   mutable std::atomic<uint64_t> checked{0};                  // detail::table_changes when these were compared last
   mutable std::atomic<bool> retired{false};
+  mutable std::string why_left;    // guarded by the owner's mutex: other results than were recorded; empty: none
   bool takes_all = true;           // the arguments' tensors are all defined: the graph's inputs
   bool has_effects = false;        // besides its results
   jit::GraphRuns* runs = nullptr;  // of the function's tally
@@ -88,9 +89,9 @@ struct KeepsHistory : Error {
 
 /// Records the function on fake tensors: nothing is computed, and no tensor is written. Throws what the function throws
 /// then, KeepsTensors, KeepsHistory, and Error for what else can't be a variant, saying why.
-/// `compiles_backward`: where its results can be differentiated.
+/// `why_no_backward`: why backward passes of its results are not compiled; null: they are, where that can be.
 std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments, const CompileOptions& options,
-                                       RecordFn record, bool compiles_backward);
+                                       RecordFn record, const char* why_no_backward);
 
 }  // namespace compiled
 }  // namespace shunt

@@ -20,6 +20,7 @@
 namespace shunt::detail {
 
 using compiled::Variant;
+using trace_detail::OtherResults;
 
 namespace {
 
@@ -56,23 +57,31 @@ class Claim {
   const bool is_mine_;
 };
 
-SHUNT_ALWAYS_INLINE CompiledFunction::Ran runGraph(const Variant& variant, const CompileArguments& arguments,
-                                                   FunctionRef<CompileOutputs()> function) {
+SHUNT_ALWAYS_INLINE CompileOutputs runVariant(const Variant& variant, const CompileArguments& arguments) {
   if (variant.has_effects) {
     const Ending ending(variant);
-    return {variant.run(arguments)};
+    return variant.run(arguments);
   }
-  try {
-    const ErrorsHeard aside;  // the function throws it again
-    return {variant.run(arguments)};
-  } catch (const Interrupt&) {
-    throw;
-  } catch (const std::exception&) {
-  }
-  return {function(), true};  // throws what the graph has, with what it does besides
+  const ErrorsHeard aside;  // the function throws it again
+  return variant.run(arguments);
 }
 
 }  // namespace
+
+SHUNT_ALWAYS_INLINE CompiledFunction::Ran CompiledFunction::State::runGraph(const Variant& variant,
+                                                                            const CompileArguments& arguments,
+                                                                            FunctionRef<CompileOutputs()> function) {
+  try {
+    return {runVariant(variant, arguments)};
+  } catch (const Interrupt&) {
+    throw;
+  } catch (const OtherResults& e) {
+    leave(variant, e);
+  } catch (const std::exception&) {
+    if (variant.has_effects) throw;
+  }
+  return {function(), true};  // throws what the graph has, with what it does besides
+}
 
 CompiledFunction::Ran CompiledFunction::run(const Variant& variant, const CompileArguments& arguments,
                                             FunctionRef<CompileOutputs()> function) {
@@ -81,7 +90,7 @@ CompiledFunction::Ran CompiledFunction::run(const Variant& variant, const Compil
     return state_->runAndCheck(variant, arguments, function, run);
   if (variant.trial.isDue(run)) [[unlikely]]
     state_->openTrial(variant, run);
-  return runGraph(variant, arguments, function);
+  return state_->runGraph(variant, arguments, function);
 }
 
 SHUNT_NOINLINE CompiledFunction::Ran CompiledFunction::State::runAndCheck(const Variant& variant,
@@ -89,8 +98,7 @@ SHUNT_NOINLINE CompiledFunction::Ran CompiledFunction::State::runAndCheck(const 
                                                                           FunctionRef<CompileOutputs()> function,
                                                                           uint64_t run) {
   using Clock = std::chrono::steady_clock;
-  if (options.check == CompileCheck::kAlways)
-    return {compiled::runChecked(options.name, variant, arguments, function), variant.backward == nullptr};
+  if (options.check == CompileCheck::kAlways) return runAndCompare(variant, arguments, function);
   const Claim claim(variant.schedule);
   const uint64_t ended = variant.runs->ended.load(std::memory_order_acquire);
   const uint64_t begun = variant.runs->begun.load(std::memory_order_relaxed);
@@ -114,6 +122,16 @@ SHUNT_NOINLINE CompiledFunction::Ran CompiledFunction::State::runAndCheck(const 
   }
 }
 
+CompiledFunction::Ran CompiledFunction::State::runAndCompare(const Variant& variant, const CompileArguments& arguments,
+                                                             FunctionRef<CompileOutputs()> function) {
+  try {
+    return {compiled::runChecked(options.name, variant, arguments, function), variant.backward == nullptr};
+  } catch (const OtherResults& e) {
+    leave(variant, e);
+  }
+  return {function(), true};
+}
+
 SHUNT_NOINLINE void CompiledFunction::State::openTrial(const Variant& variant, uint64_t run) {
   const Claim check(variant.schedule);
   if (!check.isMine()) return;  // so the next run may
@@ -125,6 +143,7 @@ SHUNT_NOINLINE void CompiledFunction::State::openTrial(const Variant& variant, u
 
 void CompiledFunction::State::conclude(const Variant& variant, const compiled::CheckedRun& check, uint64_t run,
                                        uint64_t begun, uint64_t ns) {
+  if (check.otherResults()) return leave(variant, *check.otherResults());  // the function has run
   if (!check.wasCompared()) return variant.schedule.notCompared(run);
   if (check.difference().empty()) {
     if (const auto times = check.backwardNs()) variant.trial.tookBackward(times->graph, times->function);
@@ -155,6 +174,32 @@ SHUNT_COLD void CompiledFunction::State::drop(const Variant& variant, uint64_t r
           "all later calls run it. To have a graph, pass what changes as an argument, keep it in a 0-dim tensor, or "
           "name it in CompileOptions::captures or ::scalars"));
 } catch (const std::exception&) {  // no memory for the texts
+}
+
+// As with recordings that fail, functions for which this happens often are not recorded any more.
+SHUNT_COLD void CompiledFunction::State::leave(const Variant& variant, const OtherResults& other) {
+  constexpr int kMostLeft = 3;
+  const std::string what = other.what();
+  if (retire(variant, "an operator has given other results than were recorded")) {
+    bool is_first = false;
+    {
+      const std::lock_guard lock(mutex);
+      variant.why_left = what;
+      seen.refuse(variant.kind);
+      is_first = ++left == 1;
+      if (left >= kMostLeft) {
+        refusal = what;
+        given_up.store(true, std::memory_order_relaxed);
+      }
+    }
+    const char* const now = other.mayRunAgain() ? "This call and later ones" : "Later calls";
+    if (is_first)
+      log(LogLevel::kWarning, str(options.name, ": ", what, ". ", now, " with such arguments run the function"));
+  }
+  if (!other.mayRunAgain())
+    throw Error(str(options.name, ": ", what,
+                    ". The graph has written to tensors or drawn random numbers by then, so the function can't run in "
+                    "its place. Later calls with such arguments run the function"));
 }
 
 }  // namespace shunt::detail

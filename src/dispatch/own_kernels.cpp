@@ -48,4 +48,25 @@ bool isOfThisLibrary(const TableEntry& entry) {
   return entry.functor == nullptr && library.holds(reinterpret_cast<uintptr_t>(code));
 }
 
+bool isOfProgram(const TableEntry& entry) {
+  switch (entry.reason) {
+    case EntryReason::kMissing:
+    case EntryReason::kFallthrough:
+    case EntryReason::kAmbiguousAutogradOther:
+      return false;
+    default:
+      return !isOfThisLibrary(entry);
+  }
+}
+
+bool mayRunProgramKernel(const Operator& op, BackendComponent backend) {
+  const CallFrame frame(op);
+  const OpState& state = frame.state(op);
+  const DispatchKeySet plain = DispatchKeySet::of(Functionality::Dense) | DispatchKeySet::of(backend);
+  const auto isAt = [&](DispatchKeySet keys) { return isOfProgram(state.lookup(keys & state.maskFor(keys))); };
+  return isAt(plain) || std::ranges::any_of(kAboveBackends, [&](DispatchKey key) {
+           return isAt(plain | DispatchKeySet(key).functionalities());
+         });
+}
+
 }  // namespace shunt::detail

@@ -173,7 +173,7 @@ Graph Graph::clone() const {
 
 // ---- running ------------------------------------------------------------------------------------------------------
 std::vector<Tensor> Graph::run(const std::vector<Tensor>& inputs) const {
-  return trace_detail::runGraph(*this, inputs, [](const Node&, Stack&) {});
+  return trace_detail::runGraphAlone(*this, inputs, [](const Node&, Stack&) {});
 }
 
 }  // namespace shunt

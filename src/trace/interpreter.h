@@ -26,9 +26,15 @@ class Interpreter {
   std::vector<size_t> last_users_;  // by id: the node after which the tensor is dropped
 };
 
-/// Graph::run. `after`: what is done with a node's returns, the stack's values.
+/// Runs a graph. Throws OtherResults (Note [Recorded results], recorded_results.h). `after`: what is done with a node's
+/// returns, the stack's values.
 std::vector<Tensor> runGraph(const Graph& graph, const std::vector<Tensor>& inputs,
                              FunctionRef<void(const Graph::Node&, Stack&)> after);
+
+/// The same for a caller that runs nothing in the graph's place: throws Error instead, which no graph around the call
+/// takes for a result of its own operators.
+std::vector<Tensor> runGraphAlone(const Graph& graph, const std::vector<Tensor>& inputs,
+                                  FunctionRef<void(const Graph::Node&, Stack&)> after);
 
 /// A node's arguments for its operator; `tensors` by the ids of values.
 Stack stackOf(const Graph::Node& node, const std::vector<Tensor>& tensors);

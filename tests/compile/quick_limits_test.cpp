@@ -204,7 +204,7 @@ TEST(CompileQuickLimits, GradsThatAreViewsOfDimensionsOfSizeOne) {
   }
 }
 
-// A kernel for Meta that says otherwise than what the operator does: calls get what its own kernel makes.
+// A kernel for Meta that says otherwise than what the operator does: the function runs.
 Tensor oneByOne(const Tensor& a, const Tensor&) { return empty({1, 1}, a.options()); }
 Tensor oneElement(const Tensor& a, OptionalIntArrayRef, bool, std::optional<ScalarType>) {
   return empty({1}, a.options());
@@ -224,10 +224,10 @@ TEST(CompileQuickLimits, ShapesThatAreNotTheOperators) {
   m.impl("t", &largerT);
   m.impl("ones_like", &oneOne);
   const Tensor x = numbers({400, 60}, 1), w = numbers({60, 500}, 2);
-  expectAsEager([](const Tensor& a, const Tensor& b) { return Tensors{a.mm(b)}; }, x, w);
-  expectAsEager([](const Tensor& a, const Tensor&) { return Tensors{a.sum(IntArrayRef{0})}; }, x, w);
-  expectAsEager([](const Tensor& a, const Tensor&) { return Tensors{a.t() + 1}; }, x.narrow(0, 0, 5), w);
-  expectAsEager([](const Tensor& a, const Tensor&) { return Tensors{ones_like(a)}; }, x.narrow(0, 0, 5), w);
+  expectAsEager([](const Tensor& a, const Tensor& b) { return Tensors{a.mm(b)}; }, x, w, false);
+  expectAsEager([](const Tensor& a, const Tensor&) { return Tensors{a.sum(IntArrayRef{0})}; }, x, w, false);
+  expectAsEager([](const Tensor& a, const Tensor&) { return Tensors{a.t() + 1}; }, x.narrow(0, 0, 5), w, false);
+  expectAsEager([](const Tensor& a, const Tensor&) { return Tensors{ones_like(a)}; }, x.narrow(0, 0, 5), w, false);
 }
 
 // A view that shows what its base shows is a tensor of its own all the same, under each name that it has: who gets it

@@ -186,7 +186,7 @@ static std::vector<BadInput> fakeCases() {
        }},
       {"fake: on two devices", {"cuda"}, [](Bed& bed) { fake(bed.a).to(Device("cuda:0")).add(fake(bed.a)); }},
       {"fake: no Meta kernel",
-       {"errs::on_cpu", "Meta kernel", "dispatch(DispatchKey::Meta"},
+       {"errs::on_cpu", "Meta kernel", "DispatchKey::Meta, ...)"},
        [](Bed& bed) {
          Dispatcher::singleton()
              .findSchemaOrThrow("errs::on_cpu", "")

@@ -288,6 +288,24 @@ def test_functional_calls_in_a_graph():
     assert {k: facts(v) for k, v in got.items()} == {k: facts(v) for k, v in want.items()}
 
 
+def test_a_fake_kernel_that_differs_from_the_kernel_runs_the_function():
+    @shunt.library.custom_op("compiletest::columns", mutates_args=())
+    def columns(x: shunt.Tensor) -> shunt.Tensor:
+        return x.t().clone().t() * 2
+
+    @columns.register_fake
+    def _(x):
+        return shunt.empty(x.shape)
+    f = unchecked(lambda x: columns(x).flatten() + 1)
+    x = shunt.arange(6.0).reshape(2, 3).t().contiguous().t()
+    for _ in range(6):
+        assert f(x).tolist() == (x * 2).flatten().add(1).tolist()
+    text = f.explain()
+    assert ("  out of use for good: operator compiletest::columns gives float32[2, 3] with strides [1, 2], and "
+            "float32[2, 3] with strides [3, 1] was recorded. Its kernel for CPU and its Meta kernel have to give the "
+            "same dtypes, sizes and strides") in text, text
+
+
 def test_custom_operators_are_part_of_graphs():
     calls = []
 

@@ -31,8 +31,7 @@ constexpr Phrase kPhrases[] = {
     {"Put everything in one block, or use SHUNT_LIBRARY_FRAGMENT for the others.",
      "Put everything in one, or give the others the kind 'FRAGMENT'."},
     {"the wildcard of SHUNT_LIBRARY_IMPL blocks", "the wildcard of Libraries of kind 'IMPL'"},
-    {"register one: m.impl(\"*\", dispatch(DispatchKey::Meta, ...))",
-     "register one: shunt.library.register_fake(\"*\", ...)"},
+    {"register one: m.impl(\"*\", DispatchKey::Meta, ...)", "register one: shunt.library.register_fake(\"*\", ...)"},
     {"a tensor of a KernelClass: it has no data of its own; its class knows what it holds",
      "a wrapper subclass: it has no data of its own; its class knows what it holds"},
     // Autograd.

@@ -154,7 +154,8 @@ variable_list CompiledBackward::BackwardNode::apply(variable_list&& grads) {
   Tensor gradient = std::move(grads[0]);
   grads.clear();
   if (!gradient.defined()) return variable_list(num_outputs());
-  const Pass* pass = GradMode::is_enabled() || autocastIsOn() ? nullptr : of_->passFor(gradient);
+  const bool needs_history = GradMode::is_enabled() || autocastIsOn() || of_->gaveOtherResults();
+  const Pass* pass = needs_history ? nullptr : of_->passFor(gradient);
   return pass != nullptr ? runPass(*pass, std::move(gradient)) : runGraphAgain(gradient);
 }
 
@@ -167,6 +168,20 @@ const Plan* CompiledBackward::BackwardNode::planOf(const Pass& pass) const {
                     (hooks() == nullptr || hooks()->post.empty()) && of_->own_additions_.now() &&
                     pass.summed->holds() && std::ranges::all_of(pass.sums, isFirst);
   return adds ? pass.summed.get() : pass.plan.get();
+}
+
+/// False where an operator has given other results than were recorded (Note [Recorded results],
+/// src/trace/recorded_results.h), and nothing but those was done.
+template <class Run>
+bool CompiledBackward::BackwardNode::runUnlessOther(const Run& run) const {
+  try {
+    run();
+    return true;
+  } catch (const trace_detail::OtherResults& e) {
+    of_->leave(e);
+    if (!e.mayRunAgain()) throw Error(detail::str(of_->name_, ", backward: ", e.what()));
+    return false;
+  }
 }
 
 variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor gradient) const {
@@ -184,7 +199,8 @@ variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor g
     for (size_t i = 0; i < saved; ++i) given.push_back(unpack(i));
     of_->remade_->appendTo(given);
     given.push_back(std::move(gradient));
-    out = pass.graph.run(given);
+    if (!runUnlessOther([&] { out = trace_detail::runGraph(pass.graph, given, [](const Graph::Node&, Stack&) {}); }))
+      return runGraphAgain(given.back());
   } else {
     InlineVector<Tensor, 8> given;
     InlineVector<const Tensor*, 8> inputs;
@@ -192,8 +208,11 @@ variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor g
     inputs.reserve(saved + 1);
     for (size_t i = 0; i < saved; ++i) inputs.push_back(&given.emplace_back(unpack(i)));
     inputs.push_back(&given.emplace_back(std::move(gradient)));
-    detail::CompileOutputs made = plan->runOn({inputs.data(), inputs.size()});
-    for (size_t i = 0; i < out.size(); ++i) out[i] = std::move(made[i]);
+    const auto run = [&] {
+      detail::CompileOutputs made = plan->runOn({inputs.data(), inputs.size()});
+      for (size_t i = 0; i < out.size(); ++i) out[i] = std::move(made[i]);
+    };
+    if (!runUnlessOther(run)) return runGraphAgain(given.back());
   }
   if (adds) {
     ++quick_counts.sums;
@@ -272,7 +291,7 @@ std::vector<Tensor> CompiledBackward::BackwardNode::runInPlaces(const Graph& gra
     if (nodes[next++] == result->node && before.defined()) saves.emplace(before, numberAmongResults(*result));
   };
   goToNext();
-  return trace_detail::runGraph(graph, inputs, [&](const Graph::Node&, Stack&) { goToNext(); });
+  return trace_detail::runGraphAlone(graph, inputs, [&](const Graph::Node&, Stack&) { goToNext(); });
 }
 
 std::vector<Tensor> CompiledBackward::BackwardNode::drawAgain(const std::vector<Tensor>& inputs) const {

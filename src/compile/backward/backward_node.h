@@ -38,6 +38,8 @@ class CompiledBackward::BackwardNode final : public Node {
   autograd::variable_list runPass(const Pass& pass, Tensor gradient) const;
   /// For the gradients that this run of the engine has so far. Null: node by node.
   const Plan* planOf(const Pass& pass) const;
+  template <class Run>
+  bool runUnlessOther(const Run& run) const;
   autograd::variable_list runGraphAgain(const Tensor& gradient) const;
   autograd::variable_list contributionsAgain(const std::vector<Tensor>& given, const Tensor& gradient) const;
   std::vector<Tensor> resultsAgain(const std::vector<Tensor>& given) const;

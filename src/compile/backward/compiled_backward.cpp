@@ -7,6 +7,7 @@
 #include "src/dispatch/changes.h"
 
 #include <shunt/autograd/variable_utils.h>
+#include <shunt/core/log.h>
 
 #include <algorithm>
 
@@ -133,8 +134,11 @@ void CompiledBackward::addPass(const Joint& joint, bool of_any_layout) {
   std::vector<SavedValue> all = saved_;
   all.insert(all.end(), remade_->values().begin(), remade_->values().end());
   pass.graph = backwardOf(joint, all, of_any_layout);
-  const PlanOptions options{
-      .history_of_outputs = false, .views_of_outputs = false, .guarded = true, .seen = operatorsOf(joint.seen)};
+  const PlanOptions options{.history_of_outputs = false,
+                            .views_of_outputs = false,
+                            .guarded = true,
+                            .seen = operatorsOf(joint.seen),
+                            .compares_strides = true};
   if (!of_any_layout) {
     Graph planned = remade_->none() ? pass.graph.clone() : backwardOf(joint, saved_, false);
     pass.plan = std::make_unique<Plan>(planned, options);
@@ -156,6 +160,14 @@ const CompiledBackward::Pass* CompiledBackward::passFor(const Tensor& gradient) 
   const auto found =
       std::ranges::find_if(passes_, [&](const Pass& p) { return !p.strides || gradient.strides().equals(*p.strides); });
   return found != passes_.end() ? &*found : nullptr;
+}
+
+void CompiledBackward::leave(const trace_detail::OtherResults& other) const {
+  again_.fetch_add(kMostAgain, std::memory_order_relaxed);
+  if (gave_others_.exchange(true)) return;
+  const char* const now = other.mayRunAgain() ? "This pass and later ones" : "Later passes";
+  detail::log(LogLevel::kWarning, detail::str(name_, ", backward: ", other.what(), ". ", now,
+                                              " go through the history of the function's operators"));
 }
 
 void CompiledBackward::addNode(detail::CompileOutputs& made, std::span<const Tensor* const> inputs, const Call& call,

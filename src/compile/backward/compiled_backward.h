@@ -30,6 +30,7 @@
 #include "src/compile/backward/sums.h"
 #include "src/compile/checks/stand_ins.h"
 #include "src/compile/program/plan.h"
+#include "src/trace/recorded_results.h"
 
 #include <shunt/compile/compile.h>
 #include <shunt/core/function_ref.h>
@@ -75,6 +76,8 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   /// Whether the graph has been run again for backward() so often, or with create_graph, that it had better keep its
   /// history.
   bool isRunAgainTooOften() const { return again_.load(std::memory_order_relaxed) >= kMostAgain; }
+  /// Whether an operator of a pass has given other results than were recorded.
+  bool gaveOtherResults() const { return gave_others_.load(std::memory_order_relaxed); }
   /// How its passes are run; `result`: before their names.
   void describe(const std::string& result, std::vector<PlanDescription>& out) const;
   /// For people: the graphs of its passes.
@@ -109,6 +112,9 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
     return stand_ins != nullptr ? stand_ins->of(t) : t;
   }
 
+  /// An operator of a pass has: no pass runs again. The first time, there is a warning.
+  void leave(const trace_detail::OtherResults& other) const;
+
   /// For people: of what gets gradients.
   std::string nameOf(size_t given) const;
 
@@ -128,6 +134,7 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   std::vector<uint64_t> places_again_;  // of graph_again_'s nodes: Places
   ScalarType default_dtype_;
   mutable std::atomic<int> again_{0};  // times that the graph was run again
+  mutable std::atomic<bool> gave_others_{false};
   bool draws_ = false, checks_ = false;
   std::vector<std::pair<const Operator*, uint64_t>>
       seen_;  // operators that were called, and their tables' fingerprints

@@ -219,6 +219,13 @@ bool CompiledHistory::isRunAgainTooOften() const {
                              [](const Result& r) { return r.backward != nullptr && r.backward->isRunAgainTooOften(); });
 }
 
+const char* CompiledHistory::whyNotCompiled() const {
+  const bool gave_others = std::ranges::any_of(
+      results_, [](const Result& r) { return r.backward != nullptr && r.backward->gaveOtherResults(); });
+  return gave_others ? "an operator in it has given other results than were recorded"
+                     : "the function's graph has been run again for backward() too often";
+}
+
 std::string CompiledHistory::nameOf(const Result& r) const {
   return r.output < outputs_ ? detail::str("result ", r.output) : "where histories of results meet";
 }

@@ -34,6 +34,8 @@ class CompiledHistory {
                              const StandIns* stand_ins) const;
   /// Whether the graph had better keep its history: CompiledBackward.
   bool isRunAgainTooOften() const;
+  /// For people, where that is so: why.
+  const char* whyNotCompiled() const;
   /// Adds how the backward passes are run. print(): their graphs, for people.
   void describe(std::vector<PlanDescription>& out) const;
   std::string print() const;

@@ -63,6 +63,8 @@ const char* textOf(Why why) {
       return "the function catches errors, which were compared with those of its recording";
     case Why::kFailedTooOften:
       return "recording failed for such arguments, and is not retried";
+    case Why::kOtherResults:
+      return "an operator has given other results than were recorded for such arguments";
     case Why::kGivenUp:
       return "the function is not recorded any more";
     case Why::kTrial:

@@ -10,7 +10,7 @@
 //   passesBy(), callWithoutLook()   the reason of the call that let them pass: Note [Calls that pass by]
 //                            (function_state.h). Counted when they are let pass, and taken back if they don't come.
 // Calls that a graph was chosen for count as its runs, also where the function is called then: in checked runs, and
-// where an operator of the graph throws (run.cpp).
+// where an operator of the graph throws or gives other results than were recorded (run.cpp).
 #pragma once
 
 #include <algorithm>
@@ -52,6 +52,7 @@ enum class Why : uint8_t {
   kFailed,
   kConfirming,
   kFailedTooOften,
+  kOtherResults,
   kGivenUp,
   // A variant that isn't used.
   kTrial,

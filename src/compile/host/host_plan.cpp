@@ -5,6 +5,7 @@
 #include "src/compile/passes/aliases.h"
 #include "src/compile/passes/host_node.h"
 #include "src/trace/modes.h"
+#include "src/trace/recorded_results.h"
 
 #include <shunt/core/error.h>
 #include <shunt/core/tls.h>
@@ -124,6 +125,7 @@ std::unique_ptr<Plan> HostPlan::Impl::makePlan() const {
                                                               .views_of_outputs = false,
                                                               .native_after = options_.native_after,
                                                               .guarded = true,
+                                                              .describes_outputs = true,
                                                               .into = targetsOf()});
 }
 
@@ -164,7 +166,13 @@ std::vector<Tensor> HostPlan::Impl::run(std::span<void* const> inputs, std::span
 std::vector<Tensor> HostPlan::Impl::runIn(HostMemory& memory) const {
   std::vector<Tensor> results;
   results.reserve(returned_);
-  detail::CompileOutputs made = plan().runOn(memory.given());
+  detail::CompileOutputs made = [&] {
+    try {
+      return plan().runOn(memory.given());
+    } catch (const trace_detail::OtherResults& e) {
+      throw Error(detail::str(options_.name, ": ", e.what()));
+    }
+  }();
   size_t position = 0;
   for (size_t i = 0; i < where_.size(); ++i) {
     switch (where_[i].kind) {

@@ -18,11 +18,12 @@
 namespace shunt::compiled {
 
 struct ProgramOptions {
-  int64_t native_after = 0;        // as PlanOptions'
-  bool inner_only_record = false;  // Autograd's kernels of all operators that the nodes' operators call
-  bool guarded = false;            // as PlanOptions'
-  bool buffers = false;            // Note [Buffers]
-  std::vector<int> into = {};      // as PlanOptions'
+  int64_t native_after = 0;                   // as PlanOptions'
+  bool inner_only_record = false;             // Autograd's kernels of all operators that the nodes' operators call
+  bool guarded = false;                       // as PlanOptions'
+  bool buffers = false;                       // Note [Buffers]
+  std::vector<int> into = {};                 // as PlanOptions'
+  const ExpectedResults* expected = nullptr;  // of the graph's nodes; null: nothing is compared
 };
 
 /// Note [Buffers] (program/buffers.h).
@@ -55,6 +56,8 @@ class Placement {
   size_t keptSlots() const { return kept_slots_; }
 
   const Graph::Value* tensorOf(const Graph::Value* v) const { return aliases_.tensorOf(v); }
+  /// Whether it may lie in memory of a given tensor.
+  bool isOfGiven(const Graph::Value* v) const { return aliases_.holdsGiven(aliases_.of(v)); }
   /// Of the value's tensor.
   Source sourceOf(const Graph::Value* v) const { return sources_.at(aliases_.tensorOf(v)); }
   /// Where a value that a node makes is kept; -1: nowhere.

@@ -38,7 +38,8 @@ bool mayRefuseElements(const Graph::Node& node) {
   });
 }
 
-/// Dead code goes, but where it could fail as the graph does, or makes the nodes of views that leave it.
+/// Dead code goes, but where it could fail as the graph does, makes the nodes of views that leave it, or gives other
+/// results than were recorded, whose sizes the function may have read.
 Graph withoutDeadCode(const Graph& graph, const PlanOptions& options) {
   Graph lean = graph.clone();
   if (lean.eliminate_dead_code() == 0) return lean;
@@ -50,7 +51,8 @@ Graph withoutDeadCode(const Graph& graph, const PlanOptions& options) {
   std::unordered_set<const Graph::Node*> matters;
   if (options.history_of_outputs) matters = readersOfWrittenViews(graph, Aliases(graph));
   for (const Graph::Node* node : graph.nodes())
-    if (!trace_detail::writesAny(*node) && (mayRefuseElements(*node) || matters.contains(node)) && !isLeft(*node))
+    if (!trace_detail::writesAny(*node) && !isLeft(*node) &&
+        (mayRefuseElements(*node) || matters.contains(node) || trace_detail::mayGiveOtherResults(*node)))
       return graph.clone();
   return lean;
 }
@@ -101,8 +103,11 @@ Plan::Plan(const Graph& graph, const PlanOptions& options)
     : graph_(simplified(graph, options)),
       aliases_(graph_),
       history_(findHistory(graph_, {options.history_of_outputs, options.views_of_outputs})),
+      compares_strides_(options.compares_strides || trace_detail::reliesOnStrides(graph_)),
+      expected_(graph_, aliases_, options.seen, {compares_strides_, options.describes_outputs}),
       program_options_{options.native_after, onlyRecord(options.seen.empty() ? operatorsOf(graph_) : options.seen),
-                       options.guarded, false, options.into},
+                       options.guarded,      false,
+                       options.into,         &expected_},
       single_(makeProgram(graph_, aliases_, history_, singlesOf(graph_), program_options_)) {
   for (const Graph::Value* v : graph_.constants()) constants_.push_back(v->constant);
   for (const Step& step : single_.steps) {
@@ -237,8 +242,9 @@ std::unique_ptr<const Program> Plan::makeFused(bool buffers) const {
   return std::make_unique<const Program>(makeProgram(graph_, aliases_, history_, groups, options));
 }
 
-detail::CompileOutputs Plan::runAndRecord(Inputs inputs, Constants constants) const {
+detail::CompileOutputs Plan::runAndRecord(Inputs inputs, Constants constants, uint64_t changes) const {
   Frame frame(single_.slots, single_.kept_slots, inputs, constants);
+  frame.setBegun(changes);
   Recorder recorder(aliases_);
   single_.run(frame, false, recorder);
   withoutMemoryToo([&] {
@@ -269,7 +275,9 @@ detail::CompileOutputs Plan::runGraph(Inputs all, Constants constants) const {
   trace_detail::checkRun(graph_, checked);
   for (size_t i = 0; i < constants.size(); ++i) given.emplace(graph_.constants()[i], &constants[i]);
   trace_detail::Interpreter run(graph_, [&](const Graph::Value& v) { return *given.at(&v); });
-  run.run([](const Graph::Node&, Stack&) {});
+  run.run([&](const Graph::Node& node, Stack& returns) {
+    trace_detail::compareResults(graph_, node, returns, {.strides = compares_strides_}, true, "", "");
+  });
   detail::CompileOutputs out;
   for (const Graph::Value* v : graph_.outputs()) out.push_back(run.output(v));
   return out;
@@ -285,7 +293,7 @@ SHUNT_ALWAYS_INLINE detail::CompileOutputs Plan::runWith(Inputs inputs, Constant
   std::unique_lock lock(recording_, std::try_to_lock);
   if (!plain || !lock.owns_lock() || fused_.load(std::memory_order_relaxed) != nullptr)
     return runProgram(single_, inputs, constants, false, changes);
-  return runAndRecord(inputs, constants);
+  return runAndRecord(inputs, constants, changes);
 }
 
 detail::CompileOutputs Plan::runOn(Inputs inputs) const { return runWith(inputs, constants_); }

@@ -33,6 +33,11 @@ struct PlanOptions {
   bool guarded = false;
   /// Operators that recording the graph has called, and that these have called. Empty: those of the nodes.
   std::vector<const Operator*> seen = {};
+  /// Whether results of the program's kernels need the recorded strides also where no node relies on them, as the
+  /// function that was recorded may have asked for them.
+  bool compares_strides = false;
+  /// Whether the caller knows from the recording which outputs share memory with inputs.
+  bool describes_outputs = false;
   /// By output: the index of a tensor behind the graph's inputs, which runs are given as well and whose memory nothing
   /// else has. The output is that tensor where a loop or prepared step makes it, else the caller copies it. It lies as
   /// the output does: row-major, unless a host step makes it. -1: a new tensor. Empty: all are new.
@@ -80,7 +85,7 @@ class SHUNT_API Plan : public Executor {
   detail::CompileOutputs runWith(Inputs inputs, Constants constants) const;
   detail::CompileOutputs runProgram(const Program& program, Inputs inputs, Constants constants, bool fuse,
                                     uint64_t changes) const;
-  detail::CompileOutputs runAndRecord(Inputs inputs, Constants constants) const;
+  detail::CompileOutputs runAndRecord(Inputs inputs, Constants constants, uint64_t changes) const;
   detail::CompileOutputs runGraph(Inputs inputs, Constants constants) const;
   const Program& program() const;
   void noteBuffers(bool stayed) const;
@@ -93,6 +98,8 @@ class SHUNT_API Plan : public Executor {
   History history_;
   std::vector<Tensor> constants_;
   std::vector<ReliedOn> relied_on_;  // constant
+  const bool compares_strides_;
+  const ExpectedResults expected_;
   const ProgramOptions program_options_;
   Program single_;                                          // without regions
   mutable std::atomic<uint64_t> checked_at_{~uint64_t{0}};  // table_changes when the tables were compared

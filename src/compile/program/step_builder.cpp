@@ -10,7 +10,7 @@
 #include "src/compile/steps/reduction_step.h"
 #include "src/compile/steps/row_step.h"
 #include "src/compile/steps/view_step.h"
-#include "src/trace/values_of.h"
+#include "src/trace/writes.h"
 
 #include <algorithm>
 
@@ -25,7 +25,13 @@ const Operand* gradientOf(const Step& step) {
 }  // namespace
 
 std::vector<Step> StepBuilder::build() {
-  for (const Graph::Node* node : at_.order()) steps_.push_back(stepOf(*node, steps_.size()));
+  bool has_effects = false;
+  for (const Graph::Node* node : at_.order()) {
+    steps_.push_back(stepOf(*node, steps_.size()));
+    has_effects |= drawsRandomNumbers(node->op);
+    trace_detail::forWritten(*node, [&](const Graph::Value* v) { has_effects |= at_.isOfGiven(v); });
+    steps_.back().may_run_again = !has_effects;
+  }
   return std::move(steps_);
 }
 
@@ -35,10 +41,11 @@ Step StepBuilder::stepOf(const Graph::Node& node, size_t position) {
   for (size_t i = 0; i < node.arguments.size(); ++i) step.operands.push_back(operandOf(node.arguments[i], wanted[i]));
   for (size_t i = 0; i < step.operands.size(); ++i)
     if (step.operands[i].kind == Operand::Kind::kLiteral) fitLiteral(node.op, i, step.operands[i].literal);
-  if (isOfDictionary(node))
-    step.direct = directCallOf(node.op);
-  else
+  if (at_.options().expected != nullptr) step.expected = at_.options().expected->of(node);
+  if (!isOfDictionary(node))
     callDirectly(step);
+  else if (step.expected == nullptr)
+    step.direct = directCallOf(node.op);
   markLast(node, position, step);
   step.adds_view = addsViewOfOtherStrides(node);
   for (const Graph::Output& o : node.outputs) {

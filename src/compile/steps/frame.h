@@ -53,7 +53,11 @@ class Frame {
   std::byte* buffer(uint32_t index) const { return buffers_ + size_t{index} * kBufferAlignment; }
 
   /// The run's tables have been compared at this many `table_changes`.
-  void setChecked(uint64_t changes) { checked_at_ = changes; }
+  void setChecked(uint64_t changes) { checked_at_ = begun_at_ = changes; }
+  /// The run, which looks at the tables itself, has begun at this many.
+  void setBegun(uint64_t changes) { begun_at_ = changes; }
+  /// Whether something was registered since the run began.
+  bool hasOtherKernels() const { return detail::table_changes.load(std::memory_order_acquire) != begun_at_; }
   /// Whether nothing was registered since. Acquire, as in a call's own look at its table: a registration that has
   /// returned is seen.
   bool isUnchanged() const { return detail::table_changes.load(std::memory_order_acquire) == checked_at_; }
@@ -94,7 +98,7 @@ class Frame {
   alignas(Tensor) std::byte memory_[kFew * sizeof(Tensor)];
   Tensor* slots_;
   size_t count_, used_;
-  uint64_t checked_at_ = ~uint64_t{0}, quick_at_ = ~uint64_t{0};  // what table_changes never is
+  uint64_t checked_at_ = ~uint64_t{0}, quick_at_ = ~uint64_t{0}, begun_at_ = ~uint64_t{0};  // never table_changes
   std::byte* buffers_ = nullptr;
   std::byte* block_ = nullptr;  // what they lie in, where that isn't near_
   size_t block_bytes_ = 0;

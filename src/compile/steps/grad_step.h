@@ -6,9 +6,8 @@
 
 namespace shunt::compiled {
 
-/// Keys above the backend's that plain tensors may have or a thread may add: a quick call asks none of them.
-inline constexpr DispatchKey kPassedByQuickCalls[] = {DispatchKey::AutogradCPU, DispatchKey::ADInplaceOrView,
-                                                      DispatchKey::AutocastCPU, DispatchKey::BackendSelect};
+/// A quick call asks none of them.
+inline constexpr const auto& kPassedByQuickCalls = ::shunt::detail::kAboveBackends;
 
 /// Of an addition to a grad: whether somebody holds the gradient, so that the leaf copies it.
 bool isHeld(const Graph::Node& accumulates);

@@ -68,6 +68,27 @@ void keepResults(const Step& step, Frame& frame) {
   stack.clear();
 }
 
+/// The arguments on the stack become the results.
+void callBoxed(const Step& step, Stack& stack, trace_detail::ModesScope& modes, elementwise::RecordedLoop* recorded) {
+  if (detail::awaited_call != nullptr || detail::trace_enabled.load(std::memory_order_relaxed)) [[unlikely]]
+    return step.op.callBoxed(&stack);
+  const uint64_t keys = boxed::prepare(step.op, stack);
+  const Operator& op = step.op.op();
+  const detail::CallFrame call(op);
+  const OpState& state = call.state(op);
+  const bool with_all = !step.passed_by.stands(state);
+  if (with_all) [[unlikely]]
+    modes.set(step.node->modes);
+  const DispatchKeySet ks = detail::effectiveKeys(state, keys);
+  const TableEntry& entry = state.lookup(ks);
+  {
+    std::optional<elementwise::RecordingOfLoop> recording;
+    if (recorded != nullptr) recording.emplace(*recorded);
+    entry.boxed(entry.functor, step.op, ks, &stack);
+  }
+  if (with_all) modes.set(*step.modes);
+}
+
 /// A kernel of the Autograd keys that only records; none, so that the operator's is called with these keys; or another.
 enum class AutogradKernel : uint8_t { kRecords, kNone, kOther };
 
@@ -134,34 +155,20 @@ void fitLiteral(const OperatorHandle& op, size_t argument, IValue& literal) {
 void callStep(const Step& step, Frame& frame, trace_detail::ModesScope& modes, elementwise::RecordedLoop* recorded) {
   if (step.adds_view) [[unlikely]]
     layOutAsLeaf(step, frame);
-  if (recorded == nullptr && step.direct != nullptr && detail::awaited_call == nullptr) [[likely]] {
+  if (recorded == nullptr && step.direct != nullptr && detail::awaited_call == nullptr && !frame.hasOtherKernels())
+      [[likely]] {
     const detail::CallFrame call(step.op.op());
     const OpState& state = call.state(step.op.op());
     if (step.passed_by.stands(state) && step.direct(step, frame, state)) [[likely]]
       return;
   }
   pushArguments(step, frame);
-  Stack* stack = &frame.stack();
-  if (detail::awaited_call != nullptr || detail::trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] {
-    step.op.callBoxed(stack);
-    return keepResults(step, frame);
-  }
-  const uint64_t keys = boxed::prepare(step.op, *stack);
-  const Operator& op = step.op.op();
-  {
-    const detail::CallFrame call(op);
-    const OpState& state = call.state(op);
-    const bool with_all = !step.passed_by.stands(state);
-    if (with_all) [[unlikely]]
-      modes.set(step.node->modes);
-    const DispatchKeySet ks = detail::effectiveKeys(state, keys);
-    const TableEntry& entry = state.lookup(ks);
-    {
-      std::optional<elementwise::RecordingOfLoop> recording;
-      if (recorded != nullptr) recording.emplace(*recorded);
-      entry.boxed(entry.functor, step.op, ks, stack);
-    }
-    if (with_all) modes.set(*step.modes);
+  if (step.expected != nullptr || frame.hasOtherKernels()) {
+    const ComparedCall compared(*step.node, step.expected, frame.stack());
+    callBoxed(step, frame.stack(), modes, recorded);
+    compared.compare(frame.stack(), step.may_run_again);
+  } else {
+    callBoxed(step, frame.stack(), modes, recorded);
   }
   keepResults(step, frame);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "src/compile/steps/direct_call.h"
+#include "src/compile/steps/expected_results.h"
 #include "src/dispatch/own_kernels.h"
 #include "src/trace/modes.h"
 
@@ -65,12 +66,14 @@ struct Step {
   SeenEntry kernel;  // that `direct` calls without asking the table; none where it does
   SeenEntry below;   // that this kernel would call
   DirectCall direct = nullptr;
+  const ExpectedResults::OfNode* expected = nullptr;  // what calls have to give; null: the library's kernels give it
   // Of an addition to a grad: the gradient is dead here, but in eager code somebody holds it, so that the leaf copies
   // it.
   bool copies_dead = false;
   // Of an addition to a grad: the gradient is a view in eager code, and here perhaps a tensor whose base is gone
   // (layOutAsLeaf, grad_step.h).
   bool adds_view = false;
+  bool may_run_again = true;  // neither it nor a step before writes to a given tensor or draws random numbers
   // Note [Products without views]: steps that make its operands where these aren't there yet.
   std::vector<uint32_t> late;
 };
@@ -88,7 +91,8 @@ bool onlyRecord(const std::vector<const Operator*>& operators);
 /// Makes a literal one of its argument's type.
 void fitLiteral(const OperatorHandle& op, size_t argument, IValue& literal);
 
-/// Calls the operator on the frame's tensors and keeps its results. `recorded`: filled in, unless it is null.
+/// Calls the operator on the frame's tensors and keeps its results. Throws OtherResults where the program's kernel
+/// gives others than were recorded. `recorded`: filled in, unless it is null.
 void callStep(const Step& step, Frame& frame, trace_detail::ModesScope& modes,
               elementwise::RecordedLoop* recorded = nullptr);
 

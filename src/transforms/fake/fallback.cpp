@@ -95,7 +95,7 @@ void fallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   SHUNT_CHECK(entries.meta, "operator ", op.operator_name(),
               ": fake tensors need its Meta kernel, which works out dtypes and shapes, "
               "and there is none; register one: m.impl(\"",
-              op.operator_name(), "\", dispatch(DispatchKey::Meta, ...))");
+              op.operator_name(), "\", DispatchKey::Meta, ...)");
   runMetaKernel(op, below, stack);
 }
 

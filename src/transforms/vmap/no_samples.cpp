@@ -28,7 +28,7 @@ void checkHasMetaKernel(const OperatorHandle& op) {
               op.operator_name(),
               " has no rule, and the batch has no samples to call it with: only its Meta kernel could tell of what "
               "dtypes and shapes the results are, and there is none; register one: m.impl(\"",
-              op.operator_name(), "\", dispatch(DispatchKey::Meta, ...))");
+              op.operator_name(), "\", DispatchKey::Meta, ...)");
 }
 
 }  // namespace
