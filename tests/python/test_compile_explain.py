@@ -51,7 +51,7 @@ def test_other_sizes_in_each_call():
     assert f.explain().endswith(f"""\
     affine: 0 calls ran a graph, 5 the function
       5 calls ran the function: such arguments were seen for the first time
-    no graph yet: 1 call with such arguments found no graph; the next one is recorded (CompileOptions::record_after)
+    no graph yet: 1 call with such arguments found no graph; the next one is recorded (the option record_after)
     5 calls had arguments that no call before had, and sizes or strides of tensor 0 of the arguments changed 4 times: \
 each size needs a graph, so use few sizes, for example by padding
   1 call ran the function: {WATCHED}""")

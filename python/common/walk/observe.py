@@ -15,6 +15,7 @@ from collections import abc
 from . import c_calls, library, origin
 from .code_facts import Facts, attributes_asked_for, attributes_in_format, facts_of, string_constants
 from .guard import Refusal
+from .refusal import source_at
 
 # Of these files, computed names are of no user's attributes, but of functions being wrapped and the like.
 _HARMLESS = frozenset({"functools.py", "contextlib.py", "typing.py", "enum.py", "abc.py", "types.py",
@@ -307,7 +308,5 @@ def _reason(function: object) -> str:
 
 
 def _refusal(code: types.CodeType, line: int, reason: str) -> Refusal:
-    import linecache
-
-    text = linecache.getline(code.co_filename, line).strip()
+    text = source_at(code.co_filename, line)
     return Refusal(f"{os.path.basename(code.co_filename)}:{line}", f"`{text}` {reason}" if text else reason)

@@ -57,7 +57,16 @@ constexpr Phrase kPhrases[] = {
     {"nullopt", "None"},
     {"FakeTensorMode::from_tensor(t) or to_fake(t)", "FakeTensorMode's from_tensor(t)"},
     // Compiled functions, files.
+    {"pass what changes as an argument, keep it in a 0-dim tensor, or name it in CompileOptions::captures or ::scalars",
+     "pass what changes as an argument, or keep it in a 0-dim tensor"},
+    {"pass it as an argument, or name it in CompileOptions::captures or ::scalars", "pass it as an argument"},
     {"name it in CompileOptions::captures or ::scalars", "pass it as an argument"},
+    {"called on a traced value, but", "called while the function is recorded, but"},
+    {"and trace() records operators, not numbers. Keep it a tensor (where(), masked_fill()), or take the number "
+     "outside "
+     "of the traced function",
+     "and a graph has operators, not numbers. Keep it a tensor (where(), masked_fill()), or take the number outside of "
+     "the function"},
     {"CompileOptions::", "the option "},
     {"t.to(shunt::kFloat)", "t.float()"},
     {"jit::", "shunt.jit."},

@@ -47,6 +47,9 @@ using Function = detail::CompiledFunction;
   raise(PyExc_RuntimeError, utf8(reason.get()));
 }
 
+/// A specialisation was dropped while it was recorded, as a float can't be a tensor: the call has to be made again.
+struct Dropped {};
+
 /// One call of a compiled function that a specialisation fits.
 class SpecializedCall {
  public:
@@ -67,6 +70,7 @@ class SpecializedCall {
         return std::static_pointer_cast<void>(record(trace, wrappers));
       });
       if (interrupted_) throw *interrupted_;
+      if (is_dropped_) throw Dropped();  // so the attempt notes no failure
       if (decision.variant == nullptr && asCompiled(self_)->is_full != 0) {
         attempt.reset();
         raiseWithoutGraph(self_, object_.get());
@@ -138,6 +142,7 @@ class SpecializedCall {
       return "interrupted";
     }
     const Ref text = Ref::steal(PyObject_CallMethod(self_, "_reason", "O", value));
+    is_dropped_ = text.get() == Py_None;
     std::string reason = text && PyUnicode_Check(text.get()) ? utf8(text.get()) : "an error";
     PyErr_Clear();
     Py_XDECREF(type);
@@ -200,6 +205,7 @@ class SpecializedCall {
   const Arguments& arguments_;
   FoundTensors& found_;
   std::optional<PythonError> interrupted_;
+  bool is_dropped_ = false;
 };
 
 PyObject* callMissed(PyObject* self, const Arguments& a) {
@@ -237,7 +243,11 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, size_t flags, PyOb
         ++s.calls_without;
         return PyObject_Vectorcall(c->function, args, flags, keywords);
       }
-      return SpecializedCall(self, object, arguments, found).run();
+      try {
+        return SpecializedCall(self, object, arguments, found).run();
+      } catch (const Dropped&) {
+        return callCompiled(self, args, flags, keywords);
+      }
     }
     return callMissed(self, arguments);
   });

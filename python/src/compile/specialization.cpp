@@ -1,6 +1,7 @@
 #include "python/src/compile/specialization.h"
 
 #include "python/src/base/errors.h"
+#include "python/src/base/wording.h"
 #include "python/src/types/tensor.h"
 
 #include <shunt/shunt.h>
@@ -150,7 +151,7 @@ PyObject* floats(PyObject* self, PyObject*) {
 PyObject* explain(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     if (of(self).function == nullptr) Py_RETURN_NONE;
-    return PyUnicode_FromString(of(self).function->explain().c_str());
+    return PyUnicode_FromString(inPython(of(self).function->explain()).c_str());
   });
 }
 PyObject* graph(PyObject* self, PyObject*) {
