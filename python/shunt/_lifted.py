@@ -2,9 +2,9 @@
 recorded.
 
 To the graph it is an input, a tensor of one double. Sums, differences and products of it with numbers are those that
-Python computes. With a tensor it does what a Python number does: it is rounded to the dtype that the operator computes
-in, and doesn't change it (_lifted_rules.py). What a tensor can't do just so is refused, and each value of the float gets
-a variant: where its value is read, powers, and quotients of numbers, which raise ZeroDivisionError in Python alone.
+Python computes. With a tensor it does what a Python number does: it is rounded to the dtype of the result, and doesn't
+change it (_lifted_rules.py). What a tensor can't do to the bit is refused, and each value of the float gets a variant:
+reads of its value, powers, and quotients of numbers, which raise ZeroDivisionError in Python alone.
 """
 
 import dis

@@ -2,7 +2,7 @@
 learning rate, and that took many values: inputs of its graph.
 
 Note [Lifted reads]
-The guard of such a float, of kind "item_number" for one in a dictionary, holds whatever its value is, and writes it to a
+The guard of such a float, of kind "item_number" for one in a dictionary, holds for any value, and writes it to a
 bytearray. A tensor over these bytes is what the graph has captured, so each run reads the value that the guards found
 just before. While the function is recorded, a LiftedFloat of that tensor stands in the float's place, where other
 threads see it, too.

@@ -26,7 +26,6 @@ _UNSTABLE_CALLS = 3  # calls that change what the function reads, before it is l
 _LIFT_AFTER = 3  # values of a float, before it is a tensor to the graph
 _MAX_LIFTED = 8  # arguments, as C++ has it
 _LIFTED = "a graph for all values of a float was to be recorded, which failed"
-_NO_VALUES = ("attributes of ", "keys of ")  # what is compared there
 _OPTIONS = {"record_after": None, "max_variants": 8, "max_sizes": 32, "check": None}
 # What programs for torch.compile give, and means nothing here.
 _BACKENDS = ("shunt", "inductor", "eager", "aot_eager", "aot_eager_decomp_partition", "cudagraphs", "onnxrt", "openxla",
@@ -87,6 +86,7 @@ class Compiled(_C._CompiledBase):
         self._unstable_calls = 0
         self._without = {}  # reasons for calls that ran the function, and how often
         self._missed_last = ""  # where the arguments or values of the last call differed that no variant fitted
+        self._missed_argument = False  # whether it was an argument
         self._made_last = None  # the specialisation that it was given
         self._is_full_up = False  # there were as many variants as may be, and a call for another
         self._values_of = {}  # by path of a float argument, or of one that is read: values seen
@@ -135,17 +135,12 @@ class Compiled(_C._CompiledBase):
         return result
 
     def _too_many_variants(self):
-        # Without the values, so that calls are counted together that differ in one place.
-        place = self._missed_last.partition(": expected ")[0]
-        what = place if place.startswith(_NO_VALUES) else f"values of {self._name_of(place)}"
-        why = f"there are {len(self._specializations)} variants (max_variants) for other {what}"
+        from shunt._explain import advice_on, why_full
+        why = why_full(self)
         if not self._is_full_up:
             self._is_full_up = True
-            looked_at = self._never_lifted.get(place)
-            _C._warn(f"shunt.compile: {self._name} runs without a graph from now on where no variant fits: {why}. "
-                     + (f"No tensor can take the place of this float: {looked_at}. " if looked_at else "")
-                     + "Pass a float that changes from call to call as an argument, which can become a tensor, or keep "
-                     "a number in a tensor, such as lr=shunt.tensor(0.1) of an optimizer")
+            _C._warn(f"shunt.compile: {self._name} runs without a graph from now on where no variant fits: "
+                     f"{why}{advice_on(self)}")
         return why
 
     def _specialization_for(self, args, kwargs):
@@ -206,6 +201,7 @@ class Compiled(_C._CompiledBase):
             return
         last = self._specializations[0]
         reason = last.difference(args, kwargs)
+        self._missed_argument = bool(reason)
         if not reason:
             self._note_floats(last)
             failed = last.first_failed()
@@ -349,6 +345,9 @@ class Compiled(_C._CompiledBase):
     def _without_graph(self, specialization):
         """What fullgraph=True raises."""
         why = self._facts.get(specialization, (None, None, None))[2] or specialization.explain() or "no graph"
+        if specialization in self._facts:
+            from shunt._explain import with_line
+            why = with_line(why, self._facts[specialization][0])
         return f"{self._name} can't be compiled as a whole: {why}"
 
     # --- for people ---

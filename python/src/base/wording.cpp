@@ -62,6 +62,13 @@ constexpr Phrase kPhrases[] = {
     {"pass it as an argument, or name it in CompileOptions::captures or ::scalars", "pass it as an argument"},
     {"name it in CompileOptions::captures or ::scalars", "pass it as an argument"},
     {"called on a traced value, but", "called while the function is recorded, but"},
+    {"whose trace() is over, or runs on another thread: it is dead. Return it from the traced function, and take it "
+     "from "
+     "the results of Graph::run(); a function that compile() has recorded has put it into a variable that outlives the "
+     "call",
+     "of a recording that is over, or of another thread's: it is dead. A compiled function has put it into a variable "
+     "that "
+     "outlives the call; return it from the function"},
     {"and trace() records operators, not numbers. Keep it a tensor (where(), masked_fill()), or take the number "
      "outside "
      "of the traced function",
