@@ -149,9 +149,12 @@ class Recorded(Floats):
 
     def check(self, result):
         """Refuses a float in what the function returns."""
-        todo = [result]
+        todo, seen = [result], set()
         while todo:
             value = todo.pop()
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
             if type(value) is LiftedFloat:
                 self.refuse(value.paths, "is returned", "")
             elif isinstance(value, (tuple, list)):

@@ -122,7 +122,7 @@ class Compiled(_C._CompiledBase):
         if len(self._specializations) >= self._options["max_variants"]:
             return self._run(self._too_many_variants(), args, kwargs)
         try:
-            specialization = self._specialization_for(args, kwargs)
+            specialization, lifted = self._specialization_for(args, kwargs)
         except (TypeError, ValueError) as error:
             if self._is_full:
                 raise RuntimeError(f"{self._name}: {error}") from None
@@ -131,7 +131,7 @@ class Compiled(_C._CompiledBase):
         self._count(_WATCHED)
         with observed.watching():
             result = self._function(*args, **kwargs)
-        self._add(specialization, observed, args, kwargs)
+        self._add(specialization, lifted, observed, args, kwargs)
         return result
 
     def _too_many_variants(self):
@@ -147,10 +147,7 @@ class Compiled(_C._CompiledBase):
         made = _C._Specialization(args, kwargs, ())
         lifted = [path for path, value in made.floats() if self._is_one_of_many(path, value)]
         lifted = [path for path in lifted if path not in self._never_lifted][:_MAX_LIFTED]
-        if lifted:
-            made = _C._Specialization(args, kwargs, tuple(lifted))
-            self._lifted[made] = lifted
-        return made
+        return _C._Specialization(args, kwargs, tuple(lifted)) if lifted else made, lifted
 
     def _is_one_of_many(self, path, value):
         """Whether a float has had many values, this one among them."""
@@ -168,7 +165,7 @@ class Compiled(_C._CompiledBase):
         from shunt._lifted_reads import lift
         return lift(guards, paths)
 
-    def _add(self, specialization, observed, args, kwargs):
+    def _add(self, specialization, lifted, observed, args, kwargs):
         guard, _, refusal, walk = _walker()
         try:
             roots = [("", self._function), *specialization.objects(), *_classes(args, kwargs)]
@@ -183,6 +180,8 @@ class Compiled(_C._CompiledBase):
         self._facts[specialization] = (observed, walked, why)
         if why is None:
             self._reads[specialization] = self._lift_reads(walked.guards)
+            if lifted:
+                self._lifted[specialization] = lifted
         specialization.guard(walked.guards, guard.MISSING, walked.alive, [tensor for _, tensor in walked.tensors])
         failed = specialization.first_failed()
         if failed >= 0:

@@ -208,6 +208,33 @@ def test_a_result():
     assert f"\n  a variant for each value of k, {place}: the float k is returned\n" in f.explain()
 
 
+def test_a_result_that_holds_itself():
+    def function(x, k):
+        result = [x * k]
+        result.append({"again": result})
+        return result
+    f = unchecked(function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for i in range(20):
+            assert f(shunt.ones(1), 0.5 + i)[1]["again"][0].item() == 0.5 + i
+    assert hits(f) == 0
+    assert "not recorded: the function returns a container that holds itself, or is nested too deep\n" in f.explain()
+
+
+def test_calls_that_raise_keep_nothing():
+    def function(x, k):
+        if x.shape == (3,):
+            raise ValueError("no")
+        return x * k
+    f = unchecked(function)
+    for i in range(20):
+        with pytest.raises(ValueError):
+            f(shunt.ones(3), 0.5 + i)
+        assert f(shunt.ones(1), 0.5 + i).item() == 0.5 + i
+    assert len(f._lifted) == 1 and hits(f) > 10
+
+
 def test_one_of_two_floats():
     f = unchecked(lambda x, k, s: (x * 2 if k > 0.25 else x) * s)
     for i in range(200):
