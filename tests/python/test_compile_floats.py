@@ -338,11 +338,18 @@ def test_a_closure_that_is_looked_at():
     assert type(k) is float and hits(f) > 80, f.explain()
 
 
-@pytest.mark.parametrize("make", [lambda k: (k, 3), lambda k: [k], lambda k: {"k": k}, lambda k: ((2, k),)])
-def test_arguments_that_hold_floats(make):
-    function = lambda x, d: x * (d[0][1] if type(d[0]) is tuple else d[0])  # noqa: E731
-    if type(make(0.5)) is dict:
-        function = lambda x, d: x * d["k"]  # noqa: E731
+HOLDERS = {
+    "tuple": (lambda k: (k, 3), lambda x, d: x * d[0]),
+    "list": (lambda k: [k], lambda x, d: x * d[0]),
+    "dict": (lambda k: {"k": k}, lambda x, d: x * d["k"]),
+    "tuple in a tuple": (lambda k: ((2, k),), lambda x, d: x * d[0][1]),
+    "tuple in a list": (lambda k: [(k, None)], lambda x, d: x * d[0][0]),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_arguments_that_hold_floats(holder):
+    make, function = HOLDERS[holder]
     f = unchecked(function)
     for i in range(40):
         assert f(shunt.ones(1), make(0.5 + i)).item() == 0.5 + i
