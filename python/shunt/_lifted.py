@@ -9,14 +9,35 @@ and quotients of numbers, which raise ZeroDivisionError in Python alone.
 
 import dis
 import sys
+from _thread import _local as threading_local  # threading.local, without that module
 
 from shunt import _C
 from shunt._tensor import Tensor
 
 
+_noted = threading_local()
+
+
+class noting_refusals:
+    """A block in which a function is recorded. At its end what was refused in it is raised again, as the function may
+    have caught it and gone another way."""
+
+    def __enter__(self):
+        self._before = getattr(_noted, "first", None)
+        _noted.first = None
+
+    def __exit__(self, kind, error, traceback):
+        first, _noted.first = _noted.first, self._before
+        if kind is None and first is not None:
+            raise first
+
+
 def _refuse(what):
     from shunt._walk.refusal import Refused
-    raise Refused(f"a float that takes many values {what}, and a graph would freeze it: keep it in a tensor")
+    error = Refused(f"a float that takes many values {what}, and a graph would freeze it: keep it in a tensor")
+    if getattr(_noted, "first", None) is None:
+        _noted.first = error
+    raise error
 
 
 def _refused(what):

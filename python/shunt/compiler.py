@@ -89,6 +89,7 @@ class Compiled(_C._CompiledBase):
         self._values_of = {}  # by path of a float argument, or of one that is read: values seen
         self._never_lifted = set()  # paths of those whose values the function looks at
         self._reads = {}  # by specialisation: floats that are read, and are tensors to its graph
+        self._lifted = {}  # by specialisation: paths of floats among the arguments that are tensors to its graph
 
     # --- calls that no specialisation fits ---
 
@@ -142,8 +143,12 @@ class Compiled(_C._CompiledBase):
 
     def _specialization_for(self, args, kwargs):
         made = _C._Specialization(args, kwargs, ())
-        lifted = [path for path, value in made.floats() if self._is_one_of_many(path, value)]
-        return _C._Specialization(args, kwargs, tuple(lifted)) if lifted else made
+        lifted = tuple(path for path, value in made.floats()
+                       if self._is_one_of_many(path, value) and path not in self._never_lifted)
+        if lifted:
+            made = _C._Specialization(args, kwargs, lifted)
+            self._lifted[made] = lifted
+        return made
 
     def _is_one_of_many(self, path, value):
         """Whether a float has had many values, this one among them."""
@@ -213,7 +218,8 @@ class Compiled(_C._CompiledBase):
         guard, _, refusal, _ = _walker()
         guards = self._facts[specialization][1].guards
         if failed >= len(guards):
-            return "whether a tensor requires grad, its shape, strides or dtype"
+            return ("the device of new tensors" if failed > len(guards) else
+                    "whether a tensor requires grad, its shape, strides or dtype")
         found = guards[failed]
         values = guard.mismatch(found)
         if values is None:
@@ -241,6 +247,7 @@ class Compiled(_C._CompiledBase):
         for key, value in specialization.counts().items():
             self._past[key] = self._past.get(key, 0) + value
         self._reads.pop(specialization, None)
+        self._lifted.pop(specialization, None)
         if specialization in self._specializations:
             self._specializations.remove(specialization)
         self._observed = observed
@@ -253,16 +260,11 @@ class Compiled(_C._CompiledBase):
 
     def _record(self, specialization, args, kwargs):
         """Runs the function on what stands for its tensors."""
-        observed, reads = self._facts[specialization][0], self._reads[specialization]
+        observed = self._facts[specialization][0]
         extent, refusals = observed.extent, len(observed.refusals)
-        if reads:
-            from shunt._lifted_reads import standing_in
-            try:
-                with standing_in(reads), observed.watching():
-                    result = self._function(*args, **kwargs)
-            except BaseException:
-                self._keep_values(specialization, reads)
-                raise
+        lifted = [*self._lifted.get(specialization, ()), *(r.guard.path for r in self._reads[specialization])]
+        if lifted:
+            result = self._record_lifted(specialization, lifted, args, kwargs)
         else:
             with observed.watching():
                 result = self._function(*args, **kwargs)
@@ -270,17 +272,38 @@ class Compiled(_C._CompiledBase):
             refused = observed.refusals[refusals]
             raise _walker()[2].Refused(refused.reason, refused.path)
         if observed.extent != extent:
-            if specialization in self._specializations:
-                self._specializations.remove(specialization)
+            self._leave(specialization)
             self._observed = observed
-            raise _walker()[2].Refused("functions were called that earlier calls hadn't called")
+            raise self._retried(_first_called(observed, extent))
         return result
 
-    def _keep_values(self, specialization, reads):
-        """What is done with these floats needs their values: each has variants of its own from now on."""
-        self._never_lifted.update(r.guard.path for r in reads)
+    def _record_lifted(self, specialization, lifted, args, kwargs):
+        """The same with floats at these paths as tensors. Where what is done with one needs its value, each value has
+        variants from now on."""
+        from shunt._lifted import noting_refusals
+        from shunt._lifted_reads import standing_in
+        observed = self._facts[specialization][0]
+        try:
+            with noting_refusals(), standing_in(self._reads[specialization]), observed.watching():
+                result = self._function(*args, **kwargs)
+            if observed.asks_types():
+                raise _walker()[2].Refused("type() is called, which knows what stands for a float of many values")
+            return result
+        except Exception as error:
+            self._never_lifted.update(lifted)
+            self._leave(specialization)
+            raise self._retried(self._reason(error)) from None
+
+    def _leave(self, specialization):
+        """Makes it again for the next call that it would fit."""
         if specialization in self._specializations:
             self._specializations.remove(specialization)
+
+    def _retried(self, reason):
+        """An error for a recording, after which the next call makes another attempt: so nobody is warned."""
+        error = _walker()[2].Refused(reason, retry=True)
+        error._shunt_retry = True
+        return error
 
     def _reason(self, error):
         """Why a recording has failed, with the line of the user's code."""
@@ -393,6 +416,16 @@ class Compiled(_C._CompiledBase):
 
 
 _C._allow_vectorcall(Compiled)
+
+
+def _first_called(observed, extent):
+    """Why a recording is tried again: which functions of the user's were called in it for the first time."""
+    codes = observed.user_code_since(extent[0])
+    names = [f"{code.co_name} ({os.path.basename(code.co_filename)}:{code.co_firstlineno})" for code in codes]
+    if not names:
+        return "attributes were asked for that earlier calls hadn't asked for"
+    more = f" and {len(names) - 3} more functions" if len(names) > 3 else ""
+    return f"{', '.join(names[:3])}{more} ran for the first time while it was recorded, so the next calls record it again"
 
 
 def _calls(count):
