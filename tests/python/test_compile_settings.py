@@ -263,6 +263,20 @@ def test_nothing_is_recorded_in_a_function_mode():
     assert f(x).item() == 1
 
 
+def test_a_mode_that_the_function_leaves_on():
+    def function(x):
+        Negative().__enter__()
+        return x * 2
+    f = unchecked(function)
+    with pytest.warns(UserWarning, match="when the function had returned, a TorchFunctionMode was on"):
+        for _ in range(6):
+            f(shunt.ones(1))
+            assert shunt._C._len_torch_function_stack() > 0
+            while shunt._C._len_torch_function_stack() > 0:
+                shunt._C._pop_torch_function_stack()
+    assert hits(f) == 0
+
+
 def test_a_mode_on_another_thread_is_not_this_one_s():
     import threading
     f, x = unchecked(lambda x: x.exp()), shunt.zeros(1)

@@ -172,6 +172,8 @@ class SpecializedCall {
         result = Ref::steal(PyObject_CallMethod(self_, "_record", "OOO", object_.get(), args.get(), kwargs.get()));
       }
       if (!result) throw PythonError();
+      if (const char* why = whyUnusualTorchFunction())
+        throw Error(std::string("when the function had returned, ") + why);
       if (const int64_t failed = specialization_.firstFailed(); failed >= 0) {
         owned(PyObject_CallMethod(self_, "_unstable", "OLs", object_.get(), static_cast<long long>(failed), ""));
         throw Error("the function changes what it reads: " + specialization_.changed);
