@@ -103,6 +103,8 @@ def record(function, args, kwargs, names, reads, observed, line_of):
     try:
         with floats.standing_in(reads), observed.watching():
             result = function(*args, **kwargs)
+        if observed.asks_types():
+            floats.refuse(tuple(names), "may be given to type(), which knows what stands for it", "")
         floats.check(result)
     except Exception as error:
         floats.note(error, line_of)

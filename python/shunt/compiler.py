@@ -222,7 +222,8 @@ class Compiled(_C._CompiledBase):
         guard, _, refusal, _ = _walker()
         guards = self._facts[specialization][1].guards
         if failed >= len(guards):
-            return "whether a tensor requires grad, its shape, strides or dtype"
+            return ("the device of new tensors" if failed > len(guards) else
+                    "whether a tensor requires grad, its shape, strides or dtype")
         found = guards[failed]
         values = guard.mismatch(found)
         if values is None:
@@ -266,9 +267,9 @@ class Compiled(_C._CompiledBase):
 
     def _record(self, specialization, args, kwargs):
         """Runs the function on what stands for its tensors."""
-        observed, reads = self._facts[specialization][0], self._reads[specialization]
+        observed = self._facts[specialization][0]
         extent, refusals = observed.extent, len(observed.refusals)
-        if reads or specialization in self._lifted:
+        if self._lifted_in(specialization):
             result = self._record_lifted(specialization, args, kwargs)
         else:
             with observed.watching():
@@ -277,10 +278,9 @@ class Compiled(_C._CompiledBase):
             refused = observed.refusals[refusals]
             raise _walker()[2].Refused(refused.reason, refused.path)
         if observed.extent != extent:
-            if specialization in self._specializations:
-                self._specializations.remove(specialization)
+            self._leave(specialization)
             self._observed = observed
-            raise _walker()[2].Refused("functions were called that earlier calls hadn't called")
+            raise self._retried(_first_called(observed, extent))
         return result
 
     def _record_lifted(self, specialization, args, kwargs):
@@ -314,8 +314,18 @@ class Compiled(_C._CompiledBase):
             self._past[key] = self._past.get(key, 0) + value
         for known in (self._facts, self._reads, self._lifted):
             known.pop(specialization, None)
+        self._leave(specialization)
+
+    def _leave(self, specialization):
+        """Makes it again for the next call that it would fit."""
         if specialization in self._specializations:
             self._specializations.remove(specialization)
+
+    def _retried(self, reason):
+        """An error for a recording, after which the next call makes another attempt: so nobody is warned."""
+        error = _walker()[2].Refused(reason, retry=True)
+        error._shunt_retry = True
+        return error
 
     def _reason(self, error):
         """Why a recording has failed, with the line of the user's code; None where the call is to be made again, by
@@ -416,6 +426,16 @@ class Compiled(_C._CompiledBase):
 
 
 _C._allow_vectorcall(Compiled)
+
+
+def _first_called(observed, extent):
+    """Why a recording is tried again: which functions of the user's were called in it for the first time."""
+    codes = observed.user_code_since(extent[0])
+    names = [f"{code.co_name} ({os.path.basename(code.co_filename)}:{code.co_firstlineno})" for code in codes]
+    if not names:
+        return "attributes were asked for that earlier calls hadn't asked for"
+    more = f" and {len(names) - 3} more functions" if len(names) > 3 else ""
+    return f"{', '.join(names[:3])}{more} ran for the first time while it was recorded, so the next calls record it again"
 
 
 class _Relift(Exception):

@@ -255,6 +255,9 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   if (detail::TracedResults::seeded(trace)) refuse("the function makes or seeds a generator, which is no operator");
   if (detail::TracedResults::readVersionFromOutside(trace))
     refuse("the function reads the version of a tensor that it was given, which is another one at each call");
+  if (detail::TracedResults::calledWithOtherDtype(trace))
+    refuse("the function calls operators under another default dtype than it was called with");
+  const bool reads_offset = detail::TracedResults::readOffsetFromOutside(trace);
   const std::vector<Tensor> outputs = detail::TracedResults::outputs(trace);
   std::vector<std::pair<Tensor, Tensor>> given = detail::TracedResults::captured(trace);
   for (const auto& [real, fake] : given) {
@@ -297,7 +300,7 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
     throw RegisteredMeanwhile("compile: an operator was registered while the function was recorded");
   const std::string changed = variant->guard->difference(arguments);
   if (!changed.empty()) refuse("the function changes what its arguments and settings were compared by: " + changed);
-  variant->guard->add(arguments, variant->captured, speaksOfOffsets(variant->graph));
+  variant->guard->add(arguments, variant->captured, reads_offset || speaksOfOffsets(variant->graph));
   const std::string misfit = variant->guard->difference(arguments);
   if (!misfit.empty()) refuse("no call would fit: " + misfit);
   if (options.check == CompileCheck::kAlways || (options.check == CompileCheck::kFirst && mayRunTwice(*variant)))

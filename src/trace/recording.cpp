@@ -77,12 +77,40 @@ std::vector<Tensor> Recording::living() const {
   return out;
 }
 
-// What was made here has the version that it will have. A fake tensor begins to count anew.
-void Recording::readsVersion(const Tensor& t) {
+bool Recording::isMemoryMadeHere(const Tensor& t) const {
   const auto found = families_.find(storageOf(t));
-  const bool made_here = found != families_.end() && !found->second.storage.expired() &&
-                         found->second.values.front().first->kind == Graph::Value::Kind::kResult;
-  read_version_ |= !made_here;
+  return found != families_.end() && !found->second.storage.expired() &&
+         found->second.values.front().first->kind == Graph::Value::Kind::kResult;
+}
+
+// What was made here has the version that it will have. A fake tensor begins to count anew.
+void Recording::readsVersion(const Tensor& t) { read_version_ |= !isMemoryMadeHere(t); }
+
+void Recording::readsOffset(const Tensor& t) {
+  const Operand o = resolve(t);  // captured, so that it is compared
+  read_offset_ |= !isMemoryMadeHere(o.inner);
+}
+
+void Recording::readsIdentity(const Tensor& t, const char* method) {
+  if (refuses_elements && resolve(t).value->kind != Graph::Value::Kind::kResult) refuseAnswer(t, method);
+}
+
+void Recording::readsMemory(const Tensor& t, const char* method) {
+  if (refuses_elements && !isMemoryMadeHere(resolve(t).inner)) refuseAnswer(t, method);
+}
+
+void Recording::refuseAnswer(const Tensor& t, const char* method) const {
+  throw Error(str(method, ", of a tensor of shape ", t.sizes(),
+                  " from outside of the function: a graph would have the answer for the tensor that is there now. Ask "
+                  "for it outside of the function",
+                  trace_detail::callSite()));
+}
+
+void Recording::readsText(const Tensor& t) {
+  SHUNT_CHECK(!refuses_elements, "the text of a tensor of shape ", t.sizes(),
+              ": a graph would have the elements that are there now, and print nothing. Write it outside of the "
+              "function",
+              trace_detail::callSite());
 }
 
 void Recording::readsElements(const Tensor& t) {

@@ -33,6 +33,10 @@ struct TracedResults {
   static bool savedClones(const TraceCall& call);
   /// Whether it asked for the version of a tensor that was there before, whose place in the graph another one takes.
   static bool readVersionFromOutside(const TraceCall& call);
+  /// Whether it asked where in its storage such a tensor begins.
+  static bool readOffsetFromOutside(const TraceCall& call);
+  /// Whether it called operators while the default dtype was another one than at the start. No node has it.
+  static bool calledWithOtherDtype(const TraceCall& call);
   /// After finish(): wrappers that somebody still holds.
   static std::vector<Tensor> living(const TraceCall& call);
 };

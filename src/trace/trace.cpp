@@ -72,6 +72,8 @@ bool TracedResults::differentiated(const TraceCall& call) { return call.recordin
 bool TracedResults::createdGraph(const TraceCall& call) { return call.recording().createdGraph(); }
 bool TracedResults::savedClones(const TraceCall& call) { return call.recording().savedClones(); }
 bool TracedResults::readVersionFromOutside(const TraceCall& call) { return call.recording().readVersionFromOutside(); }
+bool TracedResults::readOffsetFromOutside(const TraceCall& call) { return call.recording().readOffsetFromOutside(); }
+bool TracedResults::calledWithOtherDtype(const TraceCall& call) { return call.recording().calledWithOtherDtype(); }
 std::vector<Tensor> TracedResults::living(const TraceCall& call) { return call.recording().living(); }
 
 Graph TraceCall::finish() {

@@ -362,3 +362,13 @@ def test_a_list_that_is_passed_twice():
     for i in range(20):
         assert f(shared, shared, shunt.full((2,), 5.0), 0.5 + i).tolist() == [6.5 + i] * 2
     assert hits(f) > 10
+
+
+def test_a_float_that_may_be_given_to_type():
+    function = lambda x, k: x * k if type(k) is float else -x  # noqa: E731
+    f = unchecked(function)
+    for i in range(60):
+        k = 0.1 * (1 + i % 5)
+        assert bits(f(shunt.ones(2), k)) == bits(function(shunt.ones(2), k))
+    assert hits(f) > 40
+    assert "the float k may be given to type(), which knows what stands for it\n" in f.explain()

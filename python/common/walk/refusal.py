@@ -42,7 +42,10 @@ def shortened(value: object) -> str:
     """What repr() says of a value, in one line of at most 80 characters; of a tensor what it is."""
     if isinstance(value, library.Tensor):
         return f"a {type(value).__name__} of {str(value.dtype).rpartition('.')[2]}{list(value.shape)}"
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # of a user's class, or of a list with a tensor that has no text while a call is recorded
+        text = f"a {type(value).__name__}"
     return text if len(text) <= 80 else text[:77] + "..."
 
 

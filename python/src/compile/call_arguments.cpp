@@ -45,6 +45,7 @@ struct CallArguments::Rebuilding {
   std::span<const Tensor> tensors;
   size_t next = 0;
   std::vector<std::pair<PyObject*, Ref>> containers = {};  // copied already
+  std::vector<std::pair<PyObject*, Ref>> wrapped = {};     // tensors that have their wrapper
 };
 
 int CallArguments::Node::traverse(visitproc visit, void* arg) const {
@@ -246,8 +247,13 @@ size_t CallArguments::tensorsIn(const Node& n) {
 
 Ref CallArguments::rebuild(const Node& n, PyObject* o, Rebuilding& state) {
   switch (n.kind) {
-    case Kind::kTensor:
-      return owned(wrap(state.tensors[state.next++]));
+    case Kind::kTensor: {
+      const Tensor& wrapper = state.tensors[state.next++];
+      for (const auto& [known, its] : state.wrapped)
+        if (known == o) return its;  // for `x is y`: calls are compared by which arguments are one tensor
+      state.wrapped.emplace_back(o, owned(wrap(wrapper)));
+      return state.wrapped.back().second;
+    }
     case Kind::kLifted: {
       static PyObject* cache = nullptr;
       PyObject* const type = imported(cache, "shunt._lifted", "LiftedFloat");
