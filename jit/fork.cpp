@@ -36,8 +36,8 @@ void afterForkInChild() {
 
 }  // namespace
 
-// By the library's table, and not by pthread_atfork: a handler that is installed while a fork runs the others is left
-// out by that fork. Its lock could then be another thread's in the child, whose next fork would wait for it for ever.
+// By the library's table, and not by pthread_atfork: if a handler is installed while a fork runs the others, that fork
+// doesn't run it. In the child, another thread may then own its lock, and the child's next fork would wait forever.
 // holdAcrossFork waits until no fork is running.
 void holdLocksAcrossFork() {
   [[maybe_unused]] static const bool held = [] {

@@ -92,7 +92,8 @@ class SGD : public Optimizer {
   std::vector<Tensor> velocity_;
 };
 
-/// Kingma and Ba, 2015 (arXiv:1412.6980), with torch.optim.Adam's defaults.
+/// Kingma and Ba, 2015 (arXiv:1412.6980), with torch.optim.Adam's defaults. Its step count is a C++ number, which a
+/// graph of compile() would keep as it was recorded: compile a step with CapturableAdam.
 class Adam : public Optimizer {
  public:
   Adam(std::vector<Tensor> parameters, double lr) : Optimizer(std::move(parameters)), lr_(lr) {
@@ -119,6 +120,39 @@ class Adam : public Optimizer {
   static constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
   double lr_;
   int64_t steps_ = 0;
+  std::vector<Tensor> mean_, square_;
+};
+
+/// Adam whose state is all in tensors, so that a graph of its steps counts them (torch.optim.Adam's `capturable`).
+/// Rounds some steps in another way than Adam.
+class CapturableAdam : public Optimizer {
+ public:
+  CapturableAdam(std::vector<Tensor> parameters, double lr) : Optimizer(std::move(parameters)), lr_(lr) {
+    for (const Tensor& p : parameters_) {
+      mean_.push_back(shunt::zeros_like(p));
+      square_.push_back(shunt::zeros_like(p));
+    }
+  }
+
+  void step() override {
+    shunt::NoGradGuard no_grad;
+    power1_.mul_(kBeta1);
+    power2_.mul_(kBeta2);
+    const Tensor step_size = (1 - power1_).reciprocal_().mul_(lr_), root2 = (1 - power2_).sqrt_();
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      const Tensor& g = parameters_[i].grad();
+      mean_[i].mul_(kBeta1).add_(g, 1 - kBeta1);
+      square_[i].mul_(kBeta2).addcmul_(g, g, 1 - kBeta2);
+      const Tensor denominator = square_[i].sqrt().div_(root2).add_(kEpsilon);
+      parameters_[i].sub_((mean_[i] / denominator).mul_(step_size));
+    }
+  }
+
+ private:
+  static constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
+  double lr_;
+  // The powers of the betas after so many steps.
+  Tensor power1_ = shunt::ones({}, shunt::kDouble), power2_ = shunt::ones({}, shunt::kDouble);
   std::vector<Tensor> mean_, square_;
 };
 

@@ -66,6 +66,7 @@ void device() {
   std::cout << "the gradient: " << fake.grad() << '\n';
   try {
     w.sum().item();
+    examples::show(false, "item() of a fake tensor is an error");
   } catch (const Error& e) {
     std::cout << e.what() << '\n';
   }

@@ -3,9 +3,9 @@
 import warnings
 
 import shunt
-from shunt.func import grad, vmap
+from shunt.func import vmap
 
-calls = []
+calls: list[tuple] = []
 
 
 def define(library):
@@ -38,7 +38,7 @@ def above_the_backend():
 
     def noted(keys, x, by):
         seen.append(keys.has("AutogradCPU"))
-        return shunt.ops.examples.shift.default.redispatch(keys.remove("AutogradCPU"), x, by)
+        return shunt.ops.examples.shift.default.redispatch(keys & shunt._C._after_autograd_keyset, x, by)
 
     library.impl("shift", noted, "Autograd", with_keyset=True)
     shunt.ops.examples.shift(shunt.ones(2, requires_grad=True), 1.0)
@@ -77,7 +77,6 @@ def batches():
     at_once = vmap(lambda x: shift(x, 1.0))(xs)
     print(f"vmap: {each} calls without a rule, {len(calls)} with one; the same: {shunt.equal(looped, at_once)}")
     assert each == 5 and calls == [(5, 3)] and shunt.equal(looped, at_once)
-    assert shunt.equal(vmap(grad(lambda x: x.sum()))(xs), shunt.ones(5, 3))
 
 
 def main():

@@ -50,9 +50,9 @@ def main():
     shunt.manual_seed(0)
     weight, x = shunt.randn(16, 64), shunt.randn(4, 64)
     small = Int8.of(weight)
-    error = (shunt.nn.functional.linear(x, small) - shunt.nn.functional.linear(x, weight)).abs().max().item()
-    print(f"8-bit weights: {small.values.nbytes} bytes instead of {weight.nbytes}, largest difference {error:.2f}")
-    assert 0 < error < 0.5
+    difference = (shunt.nn.functional.linear(x, small) - shunt.nn.functional.linear(x, weight)).abs().max().item()
+    print(f"8-bit weights: {small.values.nbytes} bytes instead of {weight.nbytes}, largest difference {difference:.2f}")
+    assert 0 < difference < 0.5
 
     with FakeTensorMode():  # shapes without memory
         big = shunt.empty(100000, 100000)

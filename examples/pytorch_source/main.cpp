@@ -1,5 +1,5 @@
-// Source for PyTorch's C++ API, which compiles against PyTorch and, unchanged, against Shunt: an operator with a CPU
-// kernel and a gradient, the tensor API, and an override of one of the library's kernels.
+// Source for PyTorch's C++ API that compiles unchanged against PyTorch and Shunt. It has an operator with a CPU kernel
+// and a gradient, and uses the tensor API.
 #include <torch/library.h>
 #include <torch/torch.h>
 

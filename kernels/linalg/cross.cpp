@@ -61,7 +61,8 @@ Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
   SHUNT_CHECK(length == 3 && other_length == 3, "linalg.cross: inputs dimension ", dim, " must have length 3. Got ",
               length, " and ", other_length);
   const std::vector<int64_t> sizes = infer_size(a.sizes(), b.sizes());
-  SHUNT_CHECK(a.dtype() == b.dtype(), "linalg.cross: expected scalar type ", a.dtype(), " but found ", b.dtype());
+  SHUNT_CHECK(a.dtype() == b.dtype(), "linalg.cross: expected scalar type ", a.dtype(), " but found ", b.dtype(),
+              " for argument 'other'");
   if (a.dtype() == kBool) ::shunt::detail::throwNotImplementedFor("cross", kBool);
   Tensor out = newResult(a, sizes, a.dtype());
   if (!hasData(a) || out.numel() == 0) return out;

@@ -40,8 +40,9 @@ void dispatchGemmTypes(ScalarType t, const char* op, F&& f) {
       detail::str("mat1 and mat2 shapes cannot be multiplied (", a[0], "x", a[1], " and ", b[0], "x", b[1], ")"));
 }
 
-[[noreturn]] SHUNT_COLD void throwDtypes(const char* op, ScalarType a, ScalarType b) {
-  throw Error(detail::str(op, ": expected m1 and m2 to have the same dtype, but got: ", a, " != ", b));
+[[noreturn]] SHUNT_COLD void throwDtypes(const char* op, ScalarType a, ScalarType b, const char* first) {
+  throw Error(detail::str(op, ": expected m1 and m2 to have the same dtype, but got: ", a, " != ", b, " (arguments '",
+                          first, "' and 'mat2')"));
 }
 
 Shape shapeOfMm(const TensorImpl& a, const TensorImpl& b) {
@@ -107,7 +108,7 @@ Product checkedMm(const char* op, const Tensor& a, const Tensor& b) {
   SHUNT_CHECK(y.dim() == 2, "mat2 must be a matrix, got ", y.dim(), "-D tensor");
   const Shape s = shapeOfMm(x, y);
   if (x.dtype() != y.dtype()) [[unlikely]]
-    throwDtypes(op, x.dtype(), y.dtype());
+    throwDtypes(op, x.dtype(), y.dtype(), "self");
   return {op, a, b, false, s, x.dtype()};
 }
 
@@ -115,7 +116,8 @@ Product checkedBmm(const char* op, const Tensor& a, const Tensor& b, const char*
   const TensorImpl& x = implOf(a, op, first);
   const TensorImpl& y = implOf(b, op, second);
   const Shape s = shapeOfBmm(x, y);
-  SHUNT_CHECK(x.dtype() == y.dtype(), "expected scalar type ", x.dtype(), " but found ", y.dtype());
+  SHUNT_CHECK(x.dtype() == y.dtype(), "expected scalar type ", x.dtype(), " but found ", y.dtype(), " (arguments '",
+              first, "' and '", second, "' need one dtype)");
   return {op, a, b, true, s, x.dtype()};
 }
 
@@ -133,7 +135,7 @@ Product checkedAddmm(const char* op, const Tensor& self, const Tensor& a, const 
   SHUNT_CHECK(y.dim() == 2, "mat2 must be a matrix, got ", y.dim(), "-D tensor");
   const Shape s = shapeOfMm(x, y);
   if (x.dtype() != y.dtype()) [[unlikely]]
-    throwDtypes(op, x.dtype(), y.dtype());
+    throwDtypes(op, x.dtype(), y.dtype(), "mat1");
   SHUNT_CHECK(added.dtype() == x.dtype(), op,
               ": expected self to have the same dtype as mat1 and mat2, but got: ", added.dtype(), " != ", x.dtype());
   return {op, a, b, false, s, x.dtype()};

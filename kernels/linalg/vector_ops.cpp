@@ -74,8 +74,10 @@ ResultMeta mv_meta(const Tensor& self, const Tensor& vec) {
   const TensorImpl& x = implOf(vec, "mv", "vec");
   SHUNT_CHECK(a.dim() == 2 && x.dim() == 1, "vector + matrix @ vector expected, got 1, ", a.dim(), ", ", x.dim());
   const int64_t m = a.sizes()[0], k = a.sizes()[1];
-  SHUNT_CHECK(k == x.numel(), "size mismatch, got ", m, ", ", m, "x", k, ",", x.numel());
-  SHUNT_CHECK(a.dtype() == x.dtype(), "expected scalar type ", a.dtype(), " but found ", x.dtype());
+  SHUNT_CHECK(k == x.numel(), "size mismatch, got ", m, ", ", m, "x", k, ",", x.numel(), ": argument 'self' has ", k,
+              " columns, and 'vec' has ", x.numel(), " elements");
+  SHUNT_CHECK(a.dtype() == x.dtype(), "expected scalar type ", a.dtype(), " but found ", x.dtype(),
+              " (arguments 'self' and 'vec' need one dtype)");
   if (a.dtype() == kBool) ::shunt::detail::throwNotImplementedFor("addmv_impl_cpu", a.dtype());
   return ResultMeta(a, m, a.dtype());
 }

@@ -108,7 +108,8 @@ Tensor nll_loss(const Tensor& self, const Tensor& target, const std::optional<Te
 SHUNT_NOINLINE Tensor nllLossOfPositions(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
                                          int64_t reduction, int64_t ignore_index) {
   const int64_t classes = self.size(1);
-  SHUNT_CHECK(target.dtype() == kLong, "expected scalar type Long but found ", target.dtype());
+  SHUNT_CHECK(target.dtype() == kLong, "expected scalar type Long but found ", target.dtype(),
+              " for argument 'target', which holds class numbers");
   bool same = target.dim() == self.dim() - 1 && target.size(0) == self.size(0);
   for (int64_t d = 1; same && d < target.dim(); ++d) same = target.size(d) == self.size(d + 1);
   SHUNT_CHECK(same, "size mismatch (got input: ", self.sizes(), ", target: ", target.sizes(), ")");

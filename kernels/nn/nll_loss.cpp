@@ -37,9 +37,9 @@ Batch checkedBatch(const char* op, const Tensor& self, const Tensor& target, con
               "weight tensor should be defined either for all ", b.classes,
               " classes or no classes but got weight tensor of shape: ", b.weight->sizes());
   SHUNT_CHECK(!weighted || weight->dtype() == b.input.dtype(), "expected scalar type ", b.input.dtype(), " but found ",
-              b.weight->dtype());
+              b.weight->dtype(), " for argument 'weight', which needs the dtype of 'self'");
   SHUNT_CHECK(b.target.dtype() == kLong || b.target.dtype() == kByte, "expected scalar type Long but found ",
-              b.target.dtype());
+              b.target.dtype(), " for argument 'target', which holds class numbers");
   return b;
 }
 
@@ -99,8 +99,10 @@ Tensor nll_loss_backward(const Tensor& grad_output, const Tensor& self, const Te
   const TensorImpl& total = implOf(total_weight, "nll_loss_backward", "total_weight");
   SHUNT_CHECK(total.numel() == 1, "expected total_weight to be a  single element tensor, got: ", total.sizes(), " (",
               total.numel(), " elements)");
-  SHUNT_CHECK(grad.dtype() == b.input.dtype() && total.dtype() == b.input.dtype(), "expected scalar type ",
-              b.input.dtype(), " but found ", grad.dtype() == b.input.dtype() ? total.dtype() : grad.dtype());
+  const bool is_grads = grad.dtype() != b.input.dtype();
+  SHUNT_CHECK(!is_grads && total.dtype() == b.input.dtype(), "expected scalar type ", b.input.dtype(), " but found ",
+              is_grads ? grad.dtype() : total.dtype(), " for argument '", is_grads ? "grad_output" : "total_weight",
+              "', which needs the dtype of 'self'");
   const bool each = how == LossReduction::kNone && b.batched();
   if (each)
     SHUNT_CHECK(grad.dim() == 1 && grad.numel() == b.samples,

@@ -44,7 +44,9 @@ class Reader {
   int64_t target(int64_t i) const {
     const int64_t t = targetOf(b_, i);
     if (t == b_.ignore_index) return -1;
-    SHUNT_CHECK_INDEX(t >= 0 && t < b_.classes, "Target ", t, " is out of bounds.");
+    SHUNT_CHECK_INDEX(t >= 0 && t < b_.classes, "Target ", t, " is out of bounds. Argument 'target' has it for sample ",
+                      i, "; the input has ", b_.classes, " classes, so a target is one of [0, ", b_.classes - 1,
+                      "], or ignore_index, ", b_.ignore_index);
     return t;
   }
   A input(int64_t i, int64_t t) const {

@@ -45,6 +45,8 @@ _NAMES = {
     **dict.fromkeys(("BoolType", "DeviceObjType", "FloatType", "IntType", "ListType", "NumberType", "OptionalType",
                      "StringType", "TensorType"), "shunt._schema"),
     "load": "shunt.serialization",
+    "i0": "shunt.special",
+    "OutOfMemoryError": "shunt.cuda",
     "ops": "shunt._ops",
     "pdist": "shunt.nn.functional",
     "vmap": "shunt.func",
@@ -97,8 +99,9 @@ else:
         elif name in _NAMES:
             value = globals()[name] = getattr(importlib.import_module(_NAMES[name]), name)
             return value
-        from shunt._near_names import no_attribute
-        raise no_attribute("module 'shunt'", name, [*globals(), *_MODULES, *_NAMES])
+        import sys
+        from shunt._near_names import no_name
+        raise no_name("shunt", name, [*globals(), *_MODULES, *_NAMES], sys._getframe(1), __file__)
 
 
 def __dir__():

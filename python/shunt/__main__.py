@@ -31,6 +31,13 @@ def _run_text(program, name):
     exec(code, module.__dict__)
 
 
+def _show_error(kind, error, traceback):
+    """sys.excepthook without the frames that run the program, which come first."""
+    while traceback is not None and traceback.tb_frame.f_code.co_filename in (__file__, runpy.__file__, "<frozen runpy>"):
+        traceback = traceback.tb_next
+    sys.__excepthook__(kind, error.with_traceback(traceback), traceback)
+
+
 def main(arguments):
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_USAGE, file=sys.stderr if not arguments else sys.stdout)
@@ -38,6 +45,10 @@ def main(arguments):
     if arguments == ["info"] and not os.path.exists("info"):
         print(__config__.show(), end="")
         return 0
+    if arguments[0].startswith("-") and arguments[0] not in ("-m", "-c", "-"):
+        print(f"shunt: unknown option {arguments[0]}; options of Python's come before -m shunt\n{_USAGE}", file=sys.stderr)
+        return 2
+    sys.excepthook = _show_error
     as_torch()
     atexit.register(_report)  # below the traceback, if there is one
     first, *others = arguments

@@ -5,6 +5,8 @@ import os
 import sys
 import types
 
+from shunt import _C
+
 #: What was asked for and isn't there: dotted names, in order, each once.
 missing = {}
 
@@ -48,8 +50,9 @@ def _answers(name, shunts, cache):
                 pass
             if not attribute.startswith("__"):
                 _note(f"{name}.{attribute}")
-            from shunt._near_names import no_attribute
-            raise no_attribute(f"module '{name}', answered by {shunts.__name__},", attribute, dir(shunts)) from None
+            from shunt._near_names import no_name
+            raise no_name(name, attribute, dir(shunts), sys._getframe(1), getattr(shunts, "__file__", None),
+                          f"module '{name}', answered by {shunts.__name__},") from None
         # Objects that are modules by their class only, such as shunt.ops, are what they are.
         if (isinstance(value, types.ModuleType) and sys.modules.get(value.__name__) is value
                 and value.__name__.startswith("shunt.")):
@@ -88,6 +91,14 @@ class _Module(types.ModuleType):
             delattr(self._shunts, name)
 
 
+def _hint(name):
+    """The end of a message about a module that isn't there."""
+    from shunt._near_names import hint
+    parent, _, last = name.rpartition(".")
+    shunts = sys.modules.get(shunts_name(parent))
+    return hint(parent, last, dir(shunts) if shunts is not None else ())
+
+
 class _Finder:
     """A finder and loader of modules, as importlib.abc has them; importing that costs as much as the package does."""
 
@@ -104,7 +115,7 @@ class _Finder:
             if sys._getframe(1).f_back.f_code.co_name != "_find_and_load_unlocked":
                 return None
             raise ModuleNotFoundError(f"No module named '{name}': `import torch` is answered by Shunt here, which "
-                                      "doesn't have it", name=name) from None
+                                      f"doesn't have it{_hint(name)}", name=name) from None
         from importlib.machinery import ModuleSpec
         return ModuleSpec(name, self, is_package=True)
 
@@ -137,6 +148,7 @@ def as_torch():
     if _finder in sys.meta_path:
         return
     sys.meta_path.insert(0, _finder)
+    _C._show_package("torch")
     # Processes that multiprocessing starts anew get sys.path, and find in this folder a torch that calls as_torch().
     sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "_torch_alias"))
 

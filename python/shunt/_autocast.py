@@ -5,7 +5,7 @@ operator: by_policy() casts its tensors, and the operators that it calls run wit
 
     lower_precision_fp: casts floating-point tensors to autocast's dtype
     fp32: casts them to float32
-    promote: casts them to float32 if their dtypes differ
+    promote: casts them to float32, unless all have autocast's dtype
     as_given: casts nothing
 
 - Tensors of float64, and tensors on devices without autocast, stay as they are.
@@ -14,7 +14,6 @@ operator: by_policy() casts its tensors, and the operators that it calls run wit
 """
 
 import functools
-import sys
 
 from shunt import _C
 
@@ -42,7 +41,7 @@ other_devices = set()
 
 def by_policy(name):
     """Returns a decorator that applies the policy POLICIES[name] to a function. While autocast is off, a call costs
-    0.3 us more than one of the function itself."""
+    0.3 us more than the function itself, and 1 us more once autocast for another device type was entered."""
     dtype_of, is_enabled = _DTYPES[POLICIES[name]], _C._is_autocast_enabled
 
     def decorate(function):
@@ -91,7 +90,7 @@ def _cast(x, device, dtype):
 
 
 def _widest(device, tensors):
-    dtypes = {x.dtype for x in tensors}
+    dtypes = {_C._autocast_dtype(device), *(x.dtype for x in tensors)}
     return _C.float32 if len(dtypes) > 1 else None
 
 
@@ -101,15 +100,6 @@ _DTYPES = {
     "promote": _widest,
     "as_given": lambda device, tensors: None,
 }
-
-
-def frames_above(depth):
-    """The number of frames of this module directly above the caller's frame `depth`: what a warning adds to its
-    stacklevel in order to name the line of the program."""
-    count, frame = 0, sys._getframe(depth + 1)
-    while frame is not None and frame.f_code.co_filename == __file__:
-        count, frame = count + 1, frame.f_back
-    return count
 
 
 def in_lower_precision(tensors):

@@ -49,7 +49,7 @@ class CustomOpDef:
         self._namespace, self._name = _split(name)
         self._qualname, self._schema, self._init_fn = name, schema, fn
         self._backward_fn = self._setup_context_fn = self._autocast = None
-        self._kernels = {}
+        self._kernels, self._callers = {}, {}
         self._disabled = set()
         old = _CUSTOM_OPS.get(name)
         if old is not None:
@@ -84,18 +84,21 @@ class CustomOpDef:
         return register if fn is None else register(fn)
 
     def _register_for(self, key, function):
-        if key not in self._kernels:
-            self._lib.impl(self._name, self._calls(key), key)
+        if key not in self._callers:
+            self._callers[key] = self._calls(key)
+            self._lib.impl(self._name, self._callers[key], key)
         self._kernels[key] = function
+        self._callers[key].__wrapped__ = function  # whom messages name
 
     def _calls(self, key):
         arguments = self._opoverload._schema.arguments
         returned = len(self._opoverload._schema.returns)
 
         def kernel(*args, **kwargs):
-            result = self._kernels[key](*args, **kwargs)
+            function = self._kernels[key]
+            result = function(*args, **kwargs)
             if returned:
-                _check_no_alias(self, arguments, args, kwargs, result)
+                _check_no_alias(self._qualname, function, arguments, args, kwargs, result)
             return result
 
         return kernel
@@ -179,14 +182,25 @@ def _tensors_in(values):
             yield from _tensors_in(v)
 
 
-def _check_no_alias(op, arguments, args, kwargs, result):
-    given = {id(t): t for t in _tensors_in([*args, *kwargs.values()])}
-    for t in _tensors_in([result]):
-        if id(t) in given:
-            raise RuntimeError(
-                f"{op._qualname}: expected results that share no memory with arguments, got an argument back; what a "
-                f"custom operator returns must not also be an input: return its clone() in {op._init_fn.__module__}"
-            )
+def _check_no_alias(op, function, arguments, args, kwargs, result):
+    results = {_memory_of(t): t for t in _tensors_in([result])}
+    for argument, value in [*zip(arguments, args), *[(a, kwargs[a.name]) for a in arguments if a.name in kwargs]]:
+        for t in _tensors_in([value]):
+            found = results.get(_memory_of(t))
+            if found is not None:
+                what = f"its argument '{argument.name}'" if found is t else f"a view of its argument '{argument.name}'"
+                raise RuntimeError(
+                    f"{op}: {getattr(function, '__qualname__', function)}() returns {what}, but what a custom operator "
+                    "returns must not also be an input, nor share its memory; return a clone()"
+                )
+
+
+def _memory_of(tensor):
+    """The address of a tensor's memory; the object's where it has none, as wrappers do, or no bytes."""
+    try:
+        return tensor.untyped_storage().data_ptr() or id(tensor)
+    except (NotImplementedError, RuntimeError):
+        return id(tensor)
 
 
 # ---- gradients --------------------------------------------------------------------------------------------------

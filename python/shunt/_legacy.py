@@ -76,6 +76,9 @@ class _TypeOfTensors(type):
                 raise TypeError(f"{cls.__name__}(): expected a Tensor of dtype {cls.dtype}, got one of {a.dtype}")
         return _new(cls.dtype, args, kwargs)
 
+    def __repr__(cls):
+        return f"<class '{_C._shown_package()}.{cls.__name__}'>"
+
     def __instancecheck__(cls, obj):
         return isinstance(obj, _C.TensorBase) and obj.dtype is cls.dtype and obj.is_cpu
 
@@ -90,7 +93,7 @@ types = dict(_make_types())
 
 
 def type_name(tensor):
-    prefix = "shunt." if tensor.is_cpu else f"shunt.{tensor.device.type}."
+    prefix = _C._shown_package() + ("." if tensor.is_cpu else f".{tensor.device.type}.")
     return prefix + _names[tensor.dtype]
 
 

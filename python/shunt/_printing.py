@@ -152,7 +152,7 @@ def tensor_text(tensor):
     """The tensor as repr() shows it: "tensor([1., 2.], grad_fn=<AddBackward0>)"."""
     text = _C._wrapper_text(tensor)
     if text is not None:
-        return text.replace("torch.", "shunt.")
+        return text.replace("torch.", _C._shown_package() + ".")
     from shunt import Tensor
     cls = type(tensor)
     name = "tensor" if cls is Tensor or "_prints_as_tensor" in vars(cls) else cls.__name__

@@ -5,7 +5,11 @@ from shunt._C import default_generator
 
 def manual_seed(seed):
     """Starts the sequence of this seed, whatever int() takes, in the default generator, which it returns."""
-    return default_generator.manual_seed(int(seed))
+    try:
+        number = int(seed)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"manual_seed(): expected seed to be an int, got {seed!r}") from None
+    return default_generator.manual_seed(number)
 
 
 def seed():

@@ -1,14 +1,12 @@
 """Functions and methods that few programs call, made of others."""
 
-import collections
 import math
 
 from shunt import _C
 from shunt._autocast import by_policy
-from shunt._composites._common import cast_into, check_tensors, floating, into, ops
+from shunt._composites._common import cast_into, check_tensors, floating, into, named_results, ops
 
-_frexp = collections.namedtuple("frexp", ["mantissa", "exponent"])
-_frexp.__module__ = "shunt.return_types"
+_frexp = named_results("frexp", "mantissa", "exponent")
 
 
 def _whole(name, input, other):

@@ -62,9 +62,8 @@ def set_float32_matmul_precision(precision):
     if precision not in ("highest", "high", "medium"):
         import warnings
 
-        warnings.warn(
+        _C._warn(
             f"set_float32_matmul_precision(): expected 'highest', 'high' or 'medium', not {precision!r}",
-            stacklevel=2,
         )
         return
     _state["precision"] = precision
@@ -123,6 +122,8 @@ def typename(obj, /):
     name = getattr(obj, "__qualname__", None)
     if name is None:
         module, name = type(obj).__module__, type(obj).__qualname__
+    if module.partition(".")[0] == "shunt":
+        module = _C._shown_package() + module[len("shunt"):]
     return name if module in ("", "builtins") else f"{module}.{name}"
 
 

@@ -74,7 +74,7 @@ def bartlett_window(
     return _made(1 - (2 * n / period - 1).abs(), dtype, device, requires_grad)
 
 
-def _bessel_0(x):
+def bessel_0(x):
     """The modified Bessel function of order 0, by its series, for numbers up to some hundred."""
     half, term = (x / 2) ** 2, ops.ones_like(x)
     total, k = term, 0
@@ -101,5 +101,5 @@ def kaiser_window(
     if window_length == 1:
         return ops.ones((1,), dtype=dtype, device=device).requires_grad_(requires_grad)
     inside = (1 - (2 * n / period - 1) ** 2).clamp(min=0).sqrt()
-    result = _bessel_0(inside * beta) / _bessel_0(ops.full_like(inside[:1], float(beta)))
+    result = bessel_0(inside * beta) / bessel_0(ops.full_like(inside[:1], float(beta)))
     return _made(result, dtype, device, requires_grad)

@@ -38,3 +38,10 @@ def synchronize(device=None):
     """Waits for the work that is queued on a device, by default the current one. RuntimeError without one."""
     _require()
     cuda.synchronize(device)
+
+
+def __getattr__(name):
+    import sys
+
+    from shunt._near_names import no_name
+    raise no_name(__name__, name, globals(), sys._getframe(1), __file__)

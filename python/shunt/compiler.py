@@ -16,6 +16,7 @@ import types
 from _thread import allocate_lock  # threading's Lock
 
 from shunt import _C
+from shunt._calls import checked_names
 
 __all__ = ["Compiled", "InvalidBackend", "compile", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting",
            "list_backends", "reset"]
@@ -467,6 +468,7 @@ def _classes(args, kwargs):
     return list(found.values())
 
 
+@checked_names
 def compile(model=None, *, fullgraph=False, dynamic=None, backend="shunt", mode=None, options=None, disable=False,
             name=None):
     """A function that does what `model` does, to the bit, and runs as a graph of its operators from the third call on.

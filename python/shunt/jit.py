@@ -121,3 +121,10 @@ def explain(op, *args, **kwargs):
     """
     text, values = _C._jit_explain(_as_overload(op, args, kwargs), *args, **kwargs)
     return Explanation(json.loads(values), text)
+
+
+def __getattr__(name):
+    import sys
+
+    from shunt._near_names import no_name
+    raise no_name(__name__, name, globals(), sys._getframe(1), __file__)

@@ -407,3 +407,10 @@ def opcheck(op, args, kwargs=None, *, test_utils=None, raise_exception=True, ato
     whether it has a gradient where an argument requires one. Returns the outcome of each test by name."""
     from shunt import _custom_op
     return _custom_op.opcheck(op, args, kwargs or {}, test_utils, raise_exception)
+
+
+def __getattr__(name):
+    import sys
+
+    from shunt._near_names import no_name
+    raise no_name(__name__, name, globals(), sys._getframe(1), __file__)

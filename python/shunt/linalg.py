@@ -242,3 +242,10 @@ def vander(x, *, N=None):
     ones = ops.ones_like(x).unsqueeze(-1) if x.is_floating_point() else ops.ones_like(x, dtype=_C.int64).unsqueeze(-1)
     powers = x.unsqueeze(-1).expand((*x.shape, count - 1)).cumprod(-1)
     return ops.cat([ones, powers], -1)
+
+
+def __getattr__(name):
+    import sys
+
+    from shunt._near_names import no_name
+    raise no_name(__name__, name, globals(), sys._getframe(1), __file__)

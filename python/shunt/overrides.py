@@ -164,9 +164,10 @@ def get_overridable_functions():
 
 @functools.lru_cache(None)
 def _names():
+    import shunt
     names = {}
     for owner, functions in get_overridable_functions().items():
-        prefix = "shunt" if owner.__name__ == "shunt" else "shunt.Tensor"
+        prefix = _C._shown_package() + ("" if owner is shunt else ".Tensor")
         for f in functions:
             name = getattr(f, "__name__", "")
             if name == "__get__":

@@ -14,7 +14,8 @@ def _made_here(name):
 def __getattr__(name):
     found = None if name.startswith("_") else _made_here(name) or _C._result_type(name)
     if found is None:
-        from shunt._near_names import no_attribute
-        raise no_attribute("module 'shunt.return_types'", name, ())
+        import sys
+        from shunt._near_names import no_name
+        raise no_name("shunt.return_types", name, (), sys._getframe(1), __file__)
     globals()[name] = found
     return found

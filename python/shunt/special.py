@@ -35,6 +35,7 @@ __all__ = [
     "expit",
     "expm1",
     "gammaln",
+    "i0",
     "log1p",
     "log_softmax",
     "logit",
@@ -86,3 +87,18 @@ def _like(number, *operands):
     if not tensors:
         raise TypeError("xlog1py(): argument 'input' must be Tensor, not " + type(number).__name__)
     return ops.scalar_tensor(number, dtype=floating(tensors[0]).dtype, device=tensors[0].device)
+
+
+def i0(input, *, out=None):
+    """The modified Bessel function of the first kind of order 0."""
+    from shunt._windows import bessel_0
+
+    x = floating(input)
+    return cast_into(out, bessel_0(x.double()).to(x.dtype))
+
+
+def __getattr__(name):
+    import sys
+
+    from shunt._near_names import no_name
+    raise no_name(__name__, name, globals(), sys._getframe(1), __file__)

@@ -47,6 +47,9 @@ PyObject* setMoreForms(PyObject*, PyObject* by_name) {
   Py_RETURN_NONE;
 }
 
+/// _shown_package(): "shunt", or "torch".
+PyObject* shownPackageFromPython(PyObject*, PyObject*) { return PyUnicode_FromString(shownPackage()); }
+
 /// _result_type(name): the class of the results of a function; None for those without names.
 PyObject* resultTypeFromPython(PyObject*, PyObject* name) {
   return guarded([&]() -> PyObject* {
@@ -60,6 +63,8 @@ PyObject* resultTypeFromPython(PyObject*, PyObject* name) {
 PyMethodDef module_functions[] = {
     {"_result_type", resultTypeFromPython, METH_O, nullptr},
     {"_set_more_forms", setMoreForms, METH_O, nullptr},
+    {"_show_package", showPackage, METH_O, nullptr},
+    {"_shown_package", shownPackageFromPython, METH_NOARGS, nullptr},
     {"_warn", warnFromPython, METH_VARARGS, nullptr},
     {"_set_tensor_class", setTensorClass, METH_O, nullptr},
     {"_set_parameter_class", setParameterClass, METH_O, nullptr},

@@ -170,12 +170,15 @@ void throw_error_out_requires_grad(const char* name) {
 }
 
 void throw_error_for_nondifferentiable(const char* name, const char* argument) {
-  SHUNT_CHECK(false, "the derivative for '", argument, "' of '", name, "' is not implemented");
+  SHUNT_CHECK(false, "the derivative for '", argument, "' of '", name,
+              "' is not implemented. Call the operator with that argument detached");
   __builtin_unreachable();
 }
 
 variable_list NotImplemented::apply(variable_list&&) {
-  throw NotImplementedError(shunt::detail::str("derivative for ", op_, " is not implemented"));
+  throw NotImplementedError(shunt::detail::str("derivative for ", op_,
+                                               " is not implemented. Register one for the key Autograd "
+                                               "(docs/adding_an_operator.md), or detach() the operator's result"));
 }
 
 }  // namespace shunt::autograd

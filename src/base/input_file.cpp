@@ -36,7 +36,7 @@ InputFile::InputFile(AboutFile about)
   if (about_.path.find('\0') != std::string::npos) about_.fail("a path has no zero bytes");
   struct stat status;
   if (!file_.valid() || fstat(file_.get(), &status) != 0) about_.failWith(errno, "can't be opened");
-  if (!S_ISREG(status.st_mode)) about_.fail("is ", kindOf(status.st_mode), ", and no regular file");
+  if (!S_ISREG(status.st_mode)) about_.fail("is ", kindOf(status.st_mode), ": expected a regular file");
   size_ = static_cast<uint64_t>(status.st_size);
 }
 

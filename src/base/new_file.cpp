@@ -30,7 +30,7 @@ std::filesystem::path behindLinks(const AboutFile& about) {
     if (error) about.fail("can't be written: ", error.message());
     target = target.parent_path() / next;
   }
-  if (!target.has_filename()) about.fail("names a folder, and no file");
+  if (!target.has_filename()) about.fail("is the path of a folder: expected that of a file");
   return target;
 }
 
@@ -54,7 +54,7 @@ NewFile::NewFile(AboutFile about)
   if (!folder_.valid()) about_.failWith(errno, "the folder can't be opened");
   struct stat status;
   if (fstatat(folder_.get(), target_.filename().c_str(), &status, 0) == 0 && !S_ISREG(status.st_mode))
-    about_.fail("is no regular file, and only those are replaced");
+    about_.fail("is not a regular file, so it is not replaced");
   int number = -1;
   for (int names = 0; number < 0 && names < kMostNames; ++names) {
     unfinished_ = unfinishedName();
@@ -64,7 +64,7 @@ NewFile::NewFile(AboutFile about)
   if (number < 0) {
     const int error = errno;
     unfinished_.clear();
-    about_.failWith(error, "no file can be made in its folder");
+    about_.failWith(error, "can't create a file in its folder");
   }
   file_ = Descriptor(number);
 }

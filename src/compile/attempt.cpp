@@ -91,6 +91,9 @@ const CompiledFunction::Variant* CompiledFunction::Attempt::record(
   std::unique_ptr<Variant> variant = make(record);
   if (variant != nullptr && variant->errors.empty()) {
     is_over_ = true;
+    // This call makes run 1, and the function's code has run in it. To check that run would execute the code again: a
+    // counter in it would be one ahead for good, and right results would look wrong.
+    if (state_.options.check == CompileCheck::kFirst && variant->schedule.isOn()) variant->schedule.begin(2);
     return state_.add(std::move(variant));
   }
   if (variant != nullptr) {

@@ -1,5 +1,7 @@
 #include "src/compile/calls_seen.h"
 
+#include "src/base/counted.h"
+
 #include <shunt/core/error.h>
 
 #include <algorithm>
@@ -29,6 +31,13 @@ int clampedInt(int64_t n) { return static_cast<int>(std::min<int64_t>(n, std::nu
 std::string inMilliseconds(int64_t ns) {
   constexpr int64_t kMicrosecond = 1000;
   return detail::str(static_cast<double>(ns / kMicrosecond) / kMicrosecond, " ms");
+}
+
+/// After a failed recording: what is missing in calls that run the function.
+std::string whenRetried(int64_t nanoseconds, int calls) {
+  if (nanoseconds > 0) return detail::str("after ", inMilliseconds(nanoseconds), " more in calls of the function");
+  if (calls == 0) return "in the next call";
+  return detail::str("after ", calls, " more ", calls == 1 ? "call runs" : "calls run", " the function");
 }
 
 }  // namespace
@@ -84,7 +93,13 @@ bool CallsSeen::isNew(const detail::CompileKind& call) const {
 
 bool CallsSeen::isPostponed(const detail::CompileKind& call) const {
   const Sizes* sizes = find(call);
-  return sizes != nullptr && sizes->postponed_until > 0;
+  return sizes != nullptr && sizes->isPostponed();
+}
+
+Why CallsSeen::whyNotYet(const detail::CompileKind& call) const {
+  if (isPostponed(call)) return Why::kNoBudget;
+  if (isNew(call)) return Why::kNew;
+  return wasTried(call) ? Why::kFailedBefore : Why::kTooSeldom;
 }
 
 void CallsSeen::postpone(const detail::CompileKind& call) {
@@ -116,20 +131,25 @@ std::string CallsSeen::explain(const detail::CompileKind& call, int64_t cost) co
   const Sizes sizes = known != nullptr ? *known : Sizes();
   if (const Why why = whyNoRoom(its, sizes); why != Why::kNone)
     return why == Why::kAllSizes
-               ? detail::str("as many sizes of its kind have graphs as may be: ", max_sizes_,
-                             " (CompileOptions::max_sizes)")
-               : detail::str("as many kinds have graphs as may be: ", max_kinds_, " (CompileOptions::max_variants)");
-  if (isTriedTooOften(sizes)) return "recording has failed as often as it is tried";
-  if (sizes.postponed_until > 0)
+               ? detail::str("there are graphs for ", detail::counted(static_cast<uint64_t>(max_sizes_), "size"),
+                             " of this kind, the maximum (CompileOptions::max_sizes)")
+               : detail::str("there are graphs for ", detail::counted(static_cast<uint64_t>(max_kinds_), "kind"),
+                             " of arguments, the maximum (CompileOptions::max_variants)");
+  if (isTriedTooOften(sizes))
+    return detail::str("recording failed ", kMostAttempts, " times for such arguments, and is not retried");
+  if (sizes.isPostponed())
     return detail::str("calls with such arguments have taken ", inMilliseconds(sizes.taken), "; recording takes about ",
                        inMilliseconds(cost), ", and waits for the budget");
-  if (const int64_t wanted = timeBeforeRecording(its, sizes, cost); wanted > sizes.taken)
+  const int64_t wanted = timeBeforeRecording(its, sizes, cost);
+  const int missing = std::max(callsBeforeRecording(its, sizes) - 1 - sizes.calls, 0);
+  if (sizes.attempts > 0)
+    return "recording failed for such arguments, and is retried " + whenRetried(wanted - sizes.taken, missing);
+  if (wanted > sizes.taken)
     return detail::str("calls with such arguments have taken ", inMilliseconds(sizes.taken),
                        "; they run the function for ", inMilliseconds(wanted - sizes.taken),
                        " more, then one is recorded (CompileOptions::record_after)");
-  const int missing = std::max(callsBeforeRecording(its, sizes) - 1 - sizes.calls, 0);
   return detail::str(
-      sizes.calls, sizes.calls == 1 ? " call" : " calls", " with such arguments found no graph; ",
+      detail::counted(static_cast<uint64_t>(sizes.calls), "call"), " with such arguments found no graph; ",
       missing == 0 ? "the next one is recorded" : detail::str(missing, " more run the function, then one is recorded"),
       " (CompileOptions::record_after)");
 }

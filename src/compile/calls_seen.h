@@ -39,6 +39,8 @@ class SHUNT_API CallsSeen {
   /// Whether the last such call was the first one, as far as is remembered.
   bool isNew(const detail::CompileKind& call) const;
   bool isPostponed(const detail::CompileKind& call) const;
+  /// Why such a call, which was not due, isn't recorded yet.
+  Why whyNotYet(const detail::CompileKind& call) const;
   /// It could not be: such calls are not due before they have taken a part longer.
   void postpone(const detail::CompileKind& call);
   /// Such calls have run the function, and taken so many nanoseconds.
@@ -65,6 +67,8 @@ class SHUNT_API CallsSeen {
     int calls = 0, attempts = 0;
     int64_t taken = 0;            // ns, by calls that ran the function
     int64_t postponed_until = 0;  // they have taken so long
+    /// Whether the budget is in the way, and not a failed recording.
+    bool isPostponed() const { return postponed_until > 0 && (attempts == 0 || postponed_until > taken); }
   };
   struct Kind {
     std::unordered_map<uint64_t, Sizes> sizes;

@@ -179,8 +179,9 @@ detail::CompileOutputs runChecked(const std::string& name, const Variant& varian
   std::string found = graph_is_last ? difference(last, first, kept) : difference(first, last, kept);
   if (found.empty() && RandomPositions(variant.graph) != random_after) found = "the random numbers that were drawn";
   SHUNT_CHECK(found.empty(), name, ": SHUNT_COMPILE_CHECK: the graph and the function differ in ", found,
-              ". What the function reads besides tensors was frozen when it was recorded: pass it as an argument, or "
-              "name it in CompileOptions::captures or ::scalars");
+              ". A graph keeps the numbers and variables that the function read when it was recorded: pass what "
+              "changes as an argument, or name it in CompileOptions::captures or ::scalars. Recording ran the "
+              "function's code once more, so a counter in it is ahead of the calls");
   return results;
 }
 

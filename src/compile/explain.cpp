@@ -1,4 +1,5 @@
 // What a compiled function tells of itself.
+#include "src/base/counted.h"
 #include "src/compile/function_state.h"
 
 #include <algorithm>
@@ -27,12 +28,39 @@ std::vector<PlanDescription> CompiledFunction::plans() const {
 
 namespace {
 
-/// What differs among the variants of one kind: sizes, but for what is captured, and which are out of use.
-std::string explainOthers(std::span<const Variant* const> others) {
+/// The first of the guards that were described with the same text, which is added; null: none.
+class Described {
+ public:
+  struct Variant {
+    const compiled::Guard* guard;
+    size_t number;
+    std::string text;
+  };
+  const Variant* add(const compiled::Guard& guard, size_t number, const std::string& text) {
+    const auto at = std::ranges::find(variants_, text, &Variant::text);
+    if (at != variants_.end()) return &*at;
+    variants_.push_back({&guard, number, text});
+    return nullptr;
+  }
+
+ private:
+  std::vector<Variant> variants_;
+};
+
+/// What differs among the variants of one kind: sizes, or what is captured; and which are out of use.
+std::string explainOthers(const Variant& first, std::span<const Variant* const> others) {
   constexpr size_t kShown = 16;
   std::string text = str("  and ", others.size(), " more like it, for");
-  for (const Variant* v : others.first(std::min(others.size(), kShown)))
-    text += str(' ', v->guard->describeSizes(), v->retired ? " (out of use)" : v->is_in_use ? "" : " (slower)", ';');
+  Described described;
+  described.add(*first.guard, 0, first.guard->describeSizes());
+  for (const Variant* v : others.first(std::min(others.size(), kShown))) {
+    const std::string sizes = v->guard->describeSizes();
+    text += ' ' + sizes;
+    if (const auto* like = described.add(*v->guard, 0, sizes))
+      if (const std::string found = v->guard->differenceFrom(*like->guard); !found.empty())
+        text += str(" (differs in ", found, ')');
+    text += str(v->retired ? " (out of use)" : v->is_in_use ? "" : " (slower)", ';');
+  }
   text.back() = '\n';
   if (others.size() > kShown) text.insert(text.size() - 1, str(" and ", others.size() - kShown, " more"));
   return text;
@@ -40,28 +68,33 @@ std::string explainOthers(std::span<const Variant* const> others) {
 
 std::string explainChecks(const Variant& v, CompileCheck check) {
   if (check == CompileCheck::kAlways) return "  each run is checked\n";
-  if (!v.schedule.isOn()) return "  not checked, as it calls kernels of the program's, which would run twice\n";
-  const uint64_t runs = v.runs->begun.load(std::memory_order_relaxed);
-  return str("  checked in ", v.schedule.count(), " of ", runs, " runs, the last one that was right is run ",
-             v.schedule.lastRight(), '\n');
+  if (!v.schedule.isOn()) return "  not checked, because it calls kernels of the program, which would run twice\n";
+  const uint64_t checked = v.schedule.count(), runs = v.runs->begun.load(std::memory_order_relaxed);
+  return str("  checked without a difference in ", checked, " of ", counted(runs, "run"),
+             checked == 0 ? "" : str(", most recently in run ", v.schedule.lastRight()), '\n');
 }
 
 }  // namespace
 
 std::string CompiledFunction::State::explainVariants() const {
   std::string text;
+  Described described;
   std::vector<const Variant*> left = variants.all();
   for (size_t number = 0; !left.empty(); ++number) {
     const Variant& first = *left[0];
     std::vector<const Variant*> others, of_other_kinds;
     for (const Variant* v : std::span(left).subspan(1))
       (v->kind.kind == first.kind.kind ? others : of_other_kinds).push_back(v);
-    text += str("variant ", number, first.retired ? " (out of use) " : " ", first.guard->describe(), ": ",
-                first.graph.nodeCount(), " operators\n");
+    const std::string guarded = first.guard->describe();
+    text += str("variant ", number, first.retired ? " (out of use) " : " ", guarded, ": ",
+                counted(first.graph.nodeCount(), "operator"), '\n');
+    if (const auto* like = described.add(*first.guard, number, guarded))
+      if (const std::string found = first.guard->differenceFrom(*like->guard); !found.empty())
+        text += str("  differs from variant ", like->number, " in ", found, '\n');
     if (options.check != CompileCheck::kNever) text += explainChecks(first, options.check);
     if (const std::string slower = first.trial.describe(); !slower.empty())
       text += str("  calls run the function: ", slower, '\n');
-    if (!others.empty()) text += explainOthers(others);
+    if (!others.empty()) text += explainOthers(first, others);
     std::set<std::string> reasons = {first.why_no_backward};
     for (const Variant* v : others) reasons.insert(v->why_no_backward);
     for (const std::string& why : reasons)
@@ -101,20 +134,23 @@ std::string CompiledFunction::State::explainBounds() const {
   std::string text;
   if (variants.areTooMany())
     return str(variants.all().size(),
-               " variants were made, most of which registrations have put out of use; no more are made\n");
+               " variants were recorded, and registrations invalidated most of them; no more are recorded\n");
   if (seen.hasAllKinds())
     text +=
-        str("no more variants than of ", options.max_variants,
-            " kinds are made (CompileOptions::max_variants); each value of a number is one, so what changes often had "
-            "better be a 0-dim tensor\n");
-  if (seen.hasAllSizesOfAKind()) text += str("no more sizes of one kind than ", options.max_sizes, " are recorded\n");
+        str("at most ", counted(static_cast<uint64_t>(options.max_variants), "kind"),
+            " of arguments can have graphs (CompileOptions::max_variants); each value of a number is a kind, so keep a "
+            "number that changes often in a 0-dim tensor\n");
+  if (seen.hasAllSizesOfAKind())
+    text += str("at most ", counted(static_cast<uint64_t>(options.max_sizes), "size"),
+                " of one kind can have graphs (CompileOptions::max_sizes)\n");
   return text;
 }
 
 std::string CompiledFunction::explain() const {
   const State& s = *state_;
   const uint64_t by_graph = s.tally.hits(), by_function = s.tally.functionCalls();
-  std::string text = str(s.options.name, ": ", by_graph, " calls ran a graph, ", by_function, " the function\n");
+  std::string text =
+      str(s.options.name, ": ", counted(by_graph, "call"), " ran a graph, ", by_function, " the function\n");
   if (!compiled::isSwitchedOn()) text += str(textOf(Why::kSwitchedOff), ": all calls run the function\n");
   if (by_graph + by_function == 0) return text + "not called yet\n";
   text += s.explainCounts();

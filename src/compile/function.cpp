@@ -64,7 +64,7 @@ Why CompiledFunction::State::whyNotRecorded(const CompileKind& kind, const Compi
     if (const Why why = seen.whyHopeless(kind); why != Why::kNone) return why;
     const bool is_due = seen.isDue(kind, cost), is_new = seen.isNew(kind);
     if (is_new) new_arguments.note(arguments, options);
-    if (!is_due) return seen.isPostponed(kind) ? Why::kNoBudget : is_new ? Why::kNew : Why::kTooSeldom;
+    if (!is_due) return seen.whyNotYet(kind);
   }
   if (!isTimed() || compiled::RecordingCost::isAllowed(cost)) return Why::kNone;
   const std::lock_guard lock(mutex);
@@ -127,7 +127,8 @@ SHUNT_NOINLINE CompiledFunction::Decision CompiledFunction::State::decideWithout
     turn.leaveSet();  // until the attempt has ended
     return {Way::kRecord, nullptr};
   }
-  const bool may_be_later = why == Why::kNew || why == Why::kTooSeldom || why == Why::kNoBudget;
+  const bool may_be_later =
+      why == Why::kNew || why == Why::kTooSeldom || why == Why::kFailedBefore || why == Why::kNoBudget;
   if (!may_be_later) {
     letPass(hash, PassingKinds::kMost, why);
   } else if (isTimed()) {

@@ -116,11 +116,15 @@ std::vector<std::string> endsOfHistory(const Graph& graph, const std::vector<Ten
 }
 
 /// A variable that outlives the call would hold a wrapper then, and the graph wouldn't put a tensor there.
-void checkNoneIsKept(const std::vector<Tensor>& wrappers) {
-  if (!wrappers.empty())
-    throw KeepsTensors(detail::str("compile: the function keeps a tensor of shape ", wrappers[0].sizes(),
-                                   " in a variable that outlives the call, where the graph can't put one: return it, "
-                                   "or write into a tensor that is there already"));
+void checkNoneIsKept(const std::vector<std::pair<Tensor, const Graph::Value*>>& wrappers) {
+  if (wrappers.empty()) return;
+  const auto& [kept, value] = wrappers[0];
+  const std::string from = value->node != nullptr                      ? ", the result of " + value->node->name() + ","
+                           : value->kind == Graph::Value::Kind::kInput ? ", which it was given,"
+                                                                       : ", which it captures,";
+  throw KeepsTensors(detail::str("compile: the function keeps a tensor of shape ", kept.sizes(), from,
+                                 " in a variable that outlives the call, where the graph can't put one: return it, "
+                                 "or write into a tensor that is there already"));
 }
 
 /// Whether running it twice is something else than running it once.
@@ -252,9 +256,15 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
     if (heard.lostAny()) refuse("no memory for the errors that the function catches");
     variant->errors = heard.messages();
   }
-  if (detail::TracedResults::seeded(trace)) refuse("the function makes or seeds a generator, which is no operator");
+  if (detail::TracedResults::seeded(trace))
+    refuse(
+        "the function makes or seeds a generator, and a graph contains operators only: do it outside of the function" +
+        detail::TracedResults::seededAt(trace));
   if (detail::TracedResults::readVersionFromOutside(trace))
-    refuse("the function reads the version of a tensor that it was given, which is another one at each call");
+    refuse(
+        "the function reads the version of a tensor that it was given, which differs at each call: read it outside "
+        "of the function" +
+        detail::TracedResults::readVersionAt(trace));
   if (detail::TracedResults::calledWithOtherDtype(trace))
     refuse("the function calls operators under another default dtype than it was called with");
   const bool reads_offset = detail::TracedResults::readOffsetFromOutside(trace);

@@ -139,21 +139,21 @@ SHUNT_COLD void CompiledFunction::State::drop(const Variant& variant, uint64_t r
   const uint64_t right = variant.schedule.lastRight();
   const std::string why =
       str("run ", run, " of a graph was checked, and the graph and the function differ in ", difference, ". ",
-          right == 0 ? "No run before was found right" : str("The last run that was found right is run ", right));
+          right == 0 ? "No run before it was compared"
+                     : str("Run ", right, ", the last one compared before it, showed no difference"));
   {
     const std::lock_guard lock(mutex);
     refusal = why;
     given_up.store(true, std::memory_order_relaxed);
   }
   for (const Variant* v : variantsNow()) retire(*v, "a check has found that the function's graphs are wrong");
-  log(LogLevel::kWarning, str(options.name, ": ", why, run > right + 1 ? "; those between weren't checked" : "",
-                              ". What the function reads besides its arguments was frozen when it was recorded "
-                              "(numbers, variables that hold "
-                              "other tensors since, branches on these), and what it does besides operators is not done "
-                              "by a graph. From now "
-                              "on calls run the function, whose result this one has. To have a graph, pass what "
-                              "changes as an argument, keep "
-                              "it in a 0-dim tensor, or name it in CompileOptions::captures or ::scalars"));
+  const char* between = right > 0 && run > right + 1 ? "; the results of the runs in between may be wrong" : "";
+  log(LogLevel::kWarning,
+      str(options.name, ": ", why, between,
+          ". A graph keeps what the function read when it was recorded, except its arguments: numbers, the tensors in "
+          "variables, branches on these; and it only calls operators. This call has the result of the function, and "
+          "all later calls run it. To have a graph, pass what changes as an argument, keep it in a 0-dim tensor, or "
+          "name it in CompileOptions::captures or ::scalars"));
 } catch (const std::exception&) {  // no memory for the texts
 }
 

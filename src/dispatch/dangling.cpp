@@ -5,6 +5,7 @@
 #include "src/dispatch/unknown_operator.h"
 
 #include <shunt/core/dangling.h>
+#include <shunt/core/near_names.h>
 
 #include <cstdlib>
 #include <map>
@@ -30,6 +31,24 @@ std::string dumpDanglingImpls() {
   for (const DanglingImpl& d : danglingImpls())
     text += detail::str(d.op, "  ", d.key, " at ", d.place, nearOperators(d.op), '\n');
   return text;
+}
+
+namespace {
+
+bool isNear(const OperatorName& dangling, const OperatorName& called) {
+  const std::string base(dangling.baseName()), wanted(called.baseName());
+  if (base == wanted) return true;
+  return dangling.getNamespace() == called.getNamespace() && !detail::nearNames(wanted, {base}).empty();
+}
+
+}  // namespace
+
+std::string danglingNear(const OperatorName& called) {
+  for (const DanglingImpl& d : danglingImpls())
+    if (isNear(d.op, called))
+      return detail::str(" A kernel for ", d.key, " is registered for '", d.op, "', which nobody defined, at ", d.place,
+                         "; was '", called, "' meant?");
+  return "";
 }
 
 namespace {

@@ -2,6 +2,7 @@
 
 #include <shunt/core/stack_tensors.h>
 
+#include "src/dispatch/dangling.h"
 #include "src/dispatch/dispatcher_impl.h"
 #include "src/dispatch/operator_entry.h"
 
@@ -54,7 +55,12 @@ std::string deviceNameOf(BackendComponent backend) {
   return backend >= BackendComponent::PrivateUse1 ? detail::str(" (device ", deviceTypeOf(backend), ")") : "";
 }
 
-std::string whatToDo(DispatchKey key) {
+/// Whether it makes a tensor of no other one: a device whose tensors it can't make has no backend here.
+bool makesTensors(const OperatorHandle& op) {
+  return op.op().name() == "aten::empty" || op.op().name() == "aten::empty_strided";
+}
+
+std::string whatToDo(const OperatorHandle& op, DispatchKey key) {
   if (key == DispatchKey::Undefined)
     return "No key was left: there were no tensor arguments and no options that name a device, or all their keys are "
            "excluded on "
@@ -62,6 +68,13 @@ std::string whatToDo(DispatchKey key) {
            "kernel that is "
            "independent of backends (CompositeExplicitAutograd).";
   const KeyParts& parts = partsOf(key);
+  if (makesTensors(op))
+    return detail::str(
+        "Shunt itself has kernels for cpu and meta only. A separate library can add the backend ", key,
+        parts.per_backend ? deviceNameOf(parts.backend) : "",
+        " (docs/adapt_your_hardware.md): it registers this operator with SHUNT_LIBRARY_IMPL(<namespace>, ",
+        toString(key),
+        ", m) { m.impl(...); }, and no loaded library does. Load such a library, or use the device cpu.");
   if (parts.per_backend && parts.backend != BackendComponent::CPU && parts.backend != BackendComponent::Meta)
     return detail::str(
         "The backend ", toString(parts.backend), deviceNameOf(parts.backend),
@@ -140,8 +153,8 @@ void missingKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks,
     throw Error(argument + "is an undefined tensor; expected one with data");
   }
   throw NotImplementedError(detail::str("Could not run '", op.operator_name(), "' with arguments from the '", key,
-                                        "' backend. ", whatToDo(key), " It has kernels for: ", keysWithKernels(op),
-                                        "."));
+                                        "' backend. ", whatToDo(op, key), " It has kernels for: ", keysWithKernels(op),
+                                        ".", danglingNear(op.operator_name())));
 }
 
 void ambiguousAutogradOtherKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet, Stack*) {

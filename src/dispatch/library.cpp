@@ -6,17 +6,36 @@
 
 namespace shunt {
 
+namespace {
+
+/// What `parse` returns. A block at static initialisation has nobody who catches its errors: they name its place.
+template <class Parse>
+auto parsedAt(const char* what, const std::source_location& where, const Parse& parse) {
+  try {
+    return parse();
+  } catch (const Error& e) {
+    throw Error(detail::str(e.what(), "\n  in ", what, "() at ", placeOf(where)), e.where());
+  }
+}
+
+}  // namespace
+
 Library::Library(Kind kind, std::string ns, std::optional<DispatchKey> key, std::source_location where)
     : kind_(kind), ns_(std::move(ns)), key_(key), where_(where) {
   SHUNT_CHECK(ns_ != "_" || kind_ == Kind::kImpl,
-              "the namespace _ is the wildcard of SHUNT_LIBRARY_IMPL blocks; definitions need a namespace");
+              "the namespace _ is the wildcard of SHUNT_LIBRARY_IMPL blocks; definitions need a namespace (",
+              placeOf(where), ")");
+  SHUNT_CHECK(!ns_.empty(), "a Library needs a namespace, and its name is empty (", placeOf(where), ")");
   if (kind_ == Kind::kDef) handles_.push_back(Dispatcher::singleton().registerLibrary(ns_, where));
 }
 
 OperatorName Library::qualified(OperatorName name, const char* what) const {
+  SHUNT_CHECK(!ns_.empty(), what, "(", name, "): this Library (", placeOf(where_),
+              ") was moved from: call the one that it was moved to");
   if (ns_ == "_") {
     SHUNT_CHECK(name.getNamespace().has_value(), what, "(", name,
-                "): in a block for the wildcard namespace _ the operator's namespace has to be given");
+                "): in a block for the wildcard namespace _ the operator's namespace has to be given (",
+                placeOf(where_), ")");
     return name;
   }
   if (const auto ns = name.getNamespace())
@@ -27,7 +46,7 @@ OperatorName Library::qualified(OperatorName name, const char* what) const {
 }
 
 Library& Library::def(std::string_view text, std::source_location where) {
-  FunctionSchema schema = parseSchema(text);
+  FunctionSchema schema = parsedAt("def", where, [&] { return parseSchema(text); });
   schema.setAliasAnalysis(AliasAnalysisKind::FROM_SCHEMA);
   return def(std::move(schema), where);
 }
@@ -44,13 +63,13 @@ Library& Library::def(FunctionSchema schema, std::source_location where) {
 Library& Library::def(std::string_view text, CppFunction f, std::source_location where) {
   SHUNT_CHECK(kind_ != Kind::kImpl, "def(\"", text,
               "\"): operators are defined in SHUNT_LIBRARY or SHUNT_LIBRARY_FRAGMENT blocks (", placeOf(where_), ")");
-  auto parsed = parseSchemaOrName(text);
+  auto parsed = parsedAt("def", where, [&] { return parseSchemaOrName(text); });
   const bool named_only = std::holds_alternative<OperatorName>(parsed);
   const OperatorName name =
       qualified(named_only ? std::get<OperatorName>(parsed) : std::get<FunctionSchema>(parsed).operator_name(), "def");
   const KernelFunction& kernel = f.kernel();
   SHUNT_CHECK(!named_only || kernel.signature != nullptr, "def(\"", text,
-              "\"): the schema of a boxed kernel cannot be inferred; give it in full");
+              "\"): the schema of a boxed kernel cannot be inferred; give it in full (", placeOf(where), ")");
   FunctionSchema schema =
       named_only ? inferSchema(name, *kernel.signature) : std::get<FunctionSchema>(parsed).cloneWithName(name);
   const KernelForKey with{f.dispatch_key().value_or(DispatchKey::CompositeImplicitAutograd), kernel};
@@ -60,7 +79,7 @@ Library& Library::def(std::string_view text, CppFunction f, std::source_location
 }
 
 Library& Library::impl(std::string_view text, CppFunction f, std::source_location where) {
-  const OperatorName name = qualified(parseName(text), "impl");
+  const OperatorName name = qualified(parsedAt("impl", where, [&] { return parseName(text); }), "impl");
   SHUNT_CHECK(!(key_ && f.dispatch_key() && *key_ != *f.dispatch_key()), "impl(\"", text, "\"): the kernel is for ",
               *f.dispatch_key(), ", but the block is for ", *key_, " (", placeOf(where_), ")");
   const DispatchKey key = f.dispatch_key().value_or(key_.value_or(DispatchKey::CompositeImplicitAutograd));
@@ -69,10 +88,11 @@ Library& Library::impl(std::string_view text, CppFunction f, std::source_locatio
 }
 
 Library::ElementwiseForms Library::elementwiseForms(std::string_view text) const {
-  const OperatorName name = qualified(parseName(text), "elementwise");
+  const OperatorName name = qualified(parsedAt("elementwise", where_, [&] { return parseName(text); }), "elementwise");
   const Dispatcher& dispatcher = Dispatcher::singleton();
   SHUNT_CHECK(dispatcher.findSchema(name).has_value(), "elementwise(\"", text, "\"): the operator ", name,
-              " is not defined yet, so its forms are not known; define it first", nearOperators(name));
+              " is not defined yet, so its forms are not known; define it first", nearOperators(name), " (",
+              placeOf(where_), ")");
   const auto ifDefined = [&](const OperatorName& form) {
     return dispatcher.findSchema(form) ? form.str() : std::string();
   };
@@ -82,12 +102,14 @@ Library::ElementwiseForms Library::elementwiseForms(std::string_view text) const
 }
 
 Library& Library::fallback(CppFunction f, std::source_location where) {
+  SHUNT_CHECK(!ns_.empty(), "fallback: this Library (", placeOf(where_),
+              ") was moved from: call the one that it was moved to");
   SHUNT_CHECK(ns_ == "_",
               "fallback: a fallback serves operators of every namespace, so its block is SHUNT_LIBRARY_IMPL(_, KEY, "
               "m), not for ",
               ns_, " (", placeOf(where_), ")");
   const auto key = f.dispatch_key() ? f.dispatch_key() : key_;
-  SHUNT_CHECK(key.has_value(), "fallback: which key is it for?");
+  SHUNT_CHECK(key.has_value(), "fallback: which key is it for? (", placeOf(where), ")");
   handles_.push_back(Dispatcher::singleton().registerFallback(*key, f.kernel(), where));
   return *this;
 }

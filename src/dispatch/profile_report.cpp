@@ -1,4 +1,5 @@
 // The table and the trace of a profile.
+#include "src/base/counted.h"
 #include "src/dispatch/profile_record.h"
 
 #include <fmt/format.h>
@@ -44,14 +45,11 @@ std::vector<Row> rowsOf(const ThreadRecord* all) {
   return rows;
 }
 
-int64_t threadsOf(const ThreadRecord* all) {
-  int64_t n = 0;
+uint64_t threadsOf(const ThreadRecord* all) {
+  uint64_t n = 0;
   for (const ThreadRecord* r = all; r != nullptr; r = r->next) ++n;
   return n;
 }
-
-/// "1 call", "2 calls"
-std::string counted(int64_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
 
 /// Microseconds with three digits behind the point.
 std::string microseconds(int64_t nanoseconds) {
@@ -87,9 +85,9 @@ std::string tableOf(const ThreadRecord* all) {
   std::string text = fmt::format(
       "shunt: profile of {}: {:.3f} ms in {} of {} on {}, all of them interpreted\n"
       "{:<{}} {:>9} {:>12} {:>12} {:>7} {:>12}\n",
-      program_invocation_short_name, ms(self), counted(calls, "call"),
-      counted(static_cast<int64_t>(rows.size()), "operator"), counted(threadsOf(all), "thread"), "operator", width,
-      "calls", "total ms", "self ms", "share", "mean us");
+      program_invocation_short_name, ms(self), detail::counted(static_cast<uint64_t>(calls), "call"),
+      detail::counted(rows.size(), "operator"), detail::counted(threadsOf(all), "thread"), "operator", width, "calls",
+      "total ms", "self ms", "share", "mean us");
   for (const Row& r : rows)
     text += fmt::format("{:<{}} {:>9} {:>12.3f} {:>12.3f} {:>6.1f}% {:>12.3f}\n", r.name, width, r.sum.calls,
                         ms(r.sum.total), ms(r.sum.self),

@@ -1,4 +1,5 @@
 // The public functions: which format, what may be saved, and the file around it.
+#include <shunt/core/near_names.h>
 #include <shunt/files/files.h>
 
 #include "src/files/format.h"
@@ -25,16 +26,16 @@ const Format& formatOf(const AboutFile& about) {
   std::transform(given.begin(), given.end(), extension.begin(), [](unsigned char c) { return std::tolower(c); });
   for (const Format* format : kFormats) {
     if (extension == format->extension) return *format;
-    known.append(known.empty() ? "" : " and ").append(format->extension);
+    known.append(known.empty() ? "" : " or ").append(format->extension);
   }
-  about.fail("the extension ", shown(given), " names no format; there are ", known,
-             extension == ".npy" ? ", and save_npy() and load_npy() for one array" : "");
+  about.fail(given.empty() ? "the path has no extension" : "the extension " + shown(given) + " is not supported",
+             ": expected ", known, extension == ".npy" ? "; save_npy() and load_npy() are for one array" : "");
 }
 
 std::vector<Savable> savables(const AboutFile& about, const Tensors& tensors) {
   std::vector<Savable> out;
   for (const auto& [name, tensor] : tensors) {
-    if (!detail::isUtf8(name)) about.fail("the name ", shown(name), " is no UTF-8");
+    if (!detail::isUtf8(name)) about.fail("the name ", shown(name), " is not UTF-8");
     if (name.find('\0') != std::string::npos) about.fail("the name ", shown(name), " has a zero byte");
     out.push_back({&name, &tensor});
     checkSavable(out.back().about(about), tensor);
@@ -72,6 +73,18 @@ std::map<std::string, Tensor> load(const std::string& path) {
   refuseToBeRecorded(about);
   const Format& format = formatOf(about);
   return reading(about, [&] { return format.load(detail::InputFile(about)); });
+}
+
+Tensor tensor_named(const std::map<std::string, Tensor>& tensors, const std::string& name) {
+  const auto found = tensors.find(name);
+  if (found != tensors.end()) return found->second;
+  constexpr size_t kMostShown = 10;
+  std::vector<std::string> names;
+  for (const auto& [known, tensor] : tensors) names.push_back(known);
+  std::string all = names.empty() ? "; the map is empty" : "; the names are ";
+  for (size_t i = 0; i < std::min(names.size(), kMostShown); ++i) all += (i == 0 ? "" : ", ") + shown(names[i]);
+  if (names.size() > kMostShown) all += detail::str(" and ", names.size() - kMostShown, " more");
+  throw Error(detail::str("tensor_named: there is no tensor ", shown(name), all, detail::didYouMean(name, names)));
 }
 
 std::map<std::string, std::string> load_metadata(const std::string& path) {

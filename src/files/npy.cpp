@@ -23,7 +23,7 @@ NpyHeader readHeader(const AboutTensor& about, ByteSource& source, uint64_t& lef
   };
   const std::string begin = take(std::min<uint64_t>(8, left));
   if (!begin.starts_with(kNpyMagic.substr(0, std::min(begin.size(), kNpyMagic.size()))) || begin.empty())
-    about.fail("is no .npy data: it begins with ", shown(begin),
+    about.fail("is not .npy data: it begins with ", shown(begin),
                begin.starts_with("PK") ? ", as .npz files do: load() reads those" : "");
   if (begin.size() < 8) about.fail("is cut off after ", begin.size(), " bytes");
   const auto version = static_cast<unsigned char>(begin[6]), minor = static_cast<unsigned char>(begin[7]);

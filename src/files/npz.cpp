@@ -42,7 +42,7 @@ Tensors loadFrom(const InputFile& file) {
   for (const ZipEntry& entry : readZipDirectory(file)) {
     if (entry.name.ends_with('/') && entry.size == 0) continue;  // a folder
     if (!entry.name.ends_with(kSuffix))
-      file.about().fail("entry ", shown(entry.name), " is no array: the names of those end with ", kSuffix);
+      file.about().fail("entry ", shown(entry.name), " is not an array: names of arrays end with ", kSuffix);
     const std::string name = entry.name.substr(0, entry.name.size() - kSuffix.size());
     ZipEntryBytes bytes(file, entry);
     out.emplace(name, given(readNpy({file.about(), &name}, bytes)));

@@ -25,8 +25,8 @@ void check(const AboutFile& about, const std::vector<Savable>& tensors, const Me
     if (*s.name == "__metadata__")
       about.fail("a tensor can't be named __metadata__: the format has its metadata there");
   for (const auto& [key, value] : metadata) {
-    if (!detail::isUtf8(key)) about.fail("the metadata's key ", shown(key), " is no UTF-8");
-    if (!detail::isUtf8(value)) about.fail("the metadata's text of ", shown(key), " is no UTF-8: ", shown(value));
+    if (!detail::isUtf8(key)) about.fail("the metadata's key ", shown(key), " is not UTF-8");
+    if (!detail::isUtf8(value)) about.fail("the metadata's text of ", shown(key), " is not UTF-8: ", shown(value));
   }
 }
 
@@ -84,13 +84,12 @@ Read readHeader(const InputFile& file) {
   const AboutFile& about = file.about();
   uint64_t length = 0;
   if (file.size() < kLengthBytes)
-    about.fail("is no .safetensors file: it has ", file.size(), " bytes, and the length of its header takes ",
-               kLengthBytes);
+    about.fail("is not a .safetensors file: it has ", file.size(), " bytes, expected at least ", kLengthBytes);
   file.read(0, &length, sizeof length);
   const uint64_t rest = file.size() - kLengthBytes;
   if (length > rest)
-    about.fail("is cut off, or no .safetensors file: its header has ", length, " bytes by its first 8, and ", rest,
-               " follow");
+    about.fail("is cut off, or not a .safetensors file: its first 8 bytes say that a header of ", length,
+               " bytes follows, but ", rest, " bytes follow");
   if (length > kMostHeaderBytes)
     about.fail("has a header of ", length, " bytes, and the format's limit is ", kMostHeaderBytes);
   std::string text(length, '\0');

@@ -116,7 +116,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool parse_error(size_t at, const std::string&, const nlohmann::json::exception& e) override {
-    about_.fail("the header is no JSON, at its byte ", at, ": ", shown(e.what(), 300));
+    about_.fail("the header is not JSON, at its byte ", at, ": ", shown(e.what(), 300));
   }
 
  private:
@@ -188,7 +188,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
     }
     if (text.find('\0') != std::string::npos) about_.fail("the name ", shown(text), " has a zero byte");
     const auto [at, is_new] = header_.tensors.try_emplace(text);
-    if (!is_new) about_.fail("the name ", shown(text), " stands there twice");
+    if (!is_new) about_.fail("the name ", shown(text), " occurs twice");
     name_ = std::move(text);
     entry_ = &at->second;
     fields_ = {};
@@ -274,10 +274,10 @@ std::optional<ScalarType> dtypeOfSafetensors(std::string_view name) {
 
 SafetensorsHeader parseSafetensorsHeader(const AboutFile& about, std::string_view text, uint64_t data_bytes) {
   if (!text.starts_with('{'))
-    about.fail("is no .safetensors file: its header begins with ", shown(text.substr(0, 8)), " instead of '{'");
+    about.fail("is not a .safetensors file: its header begins with ", shown(text.substr(0, 8)), " instead of '{'");
   // The parser would take one for the end.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos)
-    about.fail("the header is no JSON: its byte ", zero, " is a zero");
+    about.fail("the header is not JSON: its byte ", zero, " is a zero");
   Reader reader(about);
   nlohmann::json::sax_parse(text.begin(), text.end(), &reader);
   SafetensorsHeader header = reader.take();

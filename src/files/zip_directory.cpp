@@ -42,7 +42,7 @@ uint64_t findEnd(const InputFile& file) {
   for (size_t at = tail.size() < kEndBytes ? 0 : tail.size() - kEndBytes + 1; at-- > 0;)
     if (numberAt<uint32_t>(tail, at) == kEnd && numberAt<uint16_t>(tail, at + 20) == tail.size() - at - kEndBytes)
       return file.size() - most + at;
-  file.about().fail("is no .npz file, or was cut off or has grown: no zip directory ends with it");
+  file.about().fail("is not an .npz file, or it is cut off or has grown: expected a zip directory at its end");
 }
 
 /// A number of the last record, or of the zip64 one where the field has no room.
@@ -109,7 +109,7 @@ void checkEntry(const AboutFile& about, const Central& c) {
   // A match of 258 bytes takes 2 bits at least.
   constexpr uint64_t kMostRatio = 1032;
   if (e.name.find('\0') != std::string::npos) about.fail("the name ", shown(e.name), " has a zero byte");
-  if (!detail::isUtf8(e.name)) about.fail("the name ", shown(e.name), " is no UTF-8");
+  if (!detail::isUtf8(e.name)) about.fail("the name ", shown(e.name), " is not UTF-8");
   if ((c.flags & kFlagEncrypted) != 0) about.fail("entry ", shown(e.name), " is encrypted");
   if (c.method != kStored && c.method != kDeflated)
     about.fail("entry ", shown(e.name), " is packed by method ", c.method,
@@ -126,7 +126,7 @@ std::vector<Central> readRecords(const AboutFile& about, std::string_view bytes,
   std::set<std::string_view> names;
   for (uint64_t i = 0; i < count; ++i) {
     if (bytes.size() < kCentralBytes || numberAt<uint32_t>(bytes, 0) != kCentral)
-      about.fail("is damaged: record ", i, " of its zip directory, of ", count, ", isn't there");
+      about.fail("is damaged: its zip directory has no record ", i, " of ", count);
     Central c;
     c.flags = numberAt<uint16_t>(bytes, 8);
     c.method = numberAt<uint16_t>(bytes, 10);
@@ -144,7 +144,7 @@ std::vector<Central> readRecords(const AboutFile& about, std::string_view bytes,
                 {&c.entry.size, &c.entry.packed, &c.local});
     checkEntry(about, c);
     if (!names.insert(bytes.substr(kCentralBytes, name)).second)
-      about.fail("the name ", shown(c.entry.name), " stands there twice");
+      about.fail("the name ", shown(c.entry.name), " occurs twice");
     out.push_back(std::move(c));
     bytes.remove_prefix(kCentralBytes + name + extra + comment);
   }
@@ -213,10 +213,11 @@ void readLocals(const InputFile& file, std::vector<Central>& records, uint64_t d
     const bool streamed = (c.flags & kFlagDescriptor) != 0;
     if (streamed ? gap > kMostDescriptor || !isDescriptor(readBytes(file, filled, gap), c.entry) : gap != 0)
       file.about().fail("is damaged: ", gap, " bytes from byte ", filled, " on, after entry ", name,
-                        streamed ? ", are not its size and checksum" : ", are no entry's");
+                        streamed ? ", are not its size and checksum" : ", belong to no entry");
     filled = limit;
   }
-  if (filled != directory) file.about().fail("is damaged: bytes from ", filled, " to ", directory, " are no entry's");
+  if (filled != directory)
+    file.about().fail("is damaged: bytes from ", filled, " to ", directory, " belong to no entry");
 }
 
 }  // namespace

@@ -12,10 +12,15 @@
 namespace shunt {
 namespace {
 
+void checkOneElement(const Tensor& t) {
+  SHUNT_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar: item() of shape ",
+              t.sizes(), " has no one number; select an element by its index, or reduce the tensor (sum(), mean())");
+}
+
 constexpr DispatchKeySet kAsksAnOperator = kWrapperKeys | DispatchKeySet::of(Functionality::PythonKernel);
 
 Scalar read(const Tensor& t) {
-  SHUNT_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+  checkOneElement(t);
   if (t.is_meta())
     throw NoNumbersError(detail::str("item(): the tensor is on device ", t.device(), ", which has no numbers"));
   if (!t.is_cpu()) return read(t.detach().cpu());
@@ -43,7 +48,7 @@ Scalar Tensor::item() const {
   const DispatchKeySet under_a_mode = tls_included() & kModes;
   if (!(impl().key_set() | under_a_mode).hasAny(kAsksAnOperator)) [[likely]]
     return read(*this);
-  SHUNT_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
+  checkOneElement(*this);
   static const auto op =
       Dispatcher::singleton().findSchemaOrThrow("aten::_local_scalar_dense", "").typed<Scalar(const Tensor&)>();
   return op.call(*this);

@@ -86,6 +86,8 @@ void* Tensor::data_ptr() const {
   if (const char* why = whyNoData(*this)) [[unlikely]] {
     if (wrapperKind(*this) == WrapperKind::kBatched)
       if (const Tensor* value = detail::constantBehind(*this)) return value->data_ptr();
+    if (wrapperKind(*this) == WrapperKind::kTraced)
+      if (ActiveTrace* trace = traceAround()) trace->readsElements(*this);  // throws, and says where
     throw Error(detail::str("cannot access data pointer of ", why));
   }
   if (ActiveTrace* trace = traceAround()) [[unlikely]]
@@ -99,7 +101,9 @@ void Tensor::checkDimensions(size_t wanted) const {
 }
 
 void Tensor::checkDataType(ScalarType wanted) const {
-  SHUNT_CHECK(dtype() == wanted, "expected scalar type ", wanted, " but found ", dtype());
+  SHUNT_CHECK(dtype() == wanted, "expected scalar type ", wanted, " but found ", dtype(),
+              ": data_ptr(), accessor() and packed_accessor() read elements of the tensor's dtype only; to() converts "
+              "a tensor");
 }
 
 namespace {

@@ -1,6 +1,7 @@
 // Where the disk cache is: the functions of shunt/jit/cache.h that need no compiler, and those that ask it.
 #include <shunt/jit/cache.h>
 
+#include "src/tiering/cache_problem.h"
 #include "src/tiering/compiler.h"
 
 #include <shunt/core/environment.h>
@@ -13,7 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -59,12 +62,48 @@ Choice byDefault() {
   return {std::move(directory), true};
 }
 
+/// Makes the directory, and what leads to it, as the compiler does, and returns why there is none then.
+std::string whyNotMade(const std::string& directory) {
+  int error = 0;
+  for (size_t at = 0; at != std::string::npos;) {
+    at = directory.find('/', at + 1);
+    if (mkdir(directory.substr(0, at).c_str(), 0700) == 0 || errno == EEXIST) continue;
+    error = errno;
+    break;
+  }
+  struct stat s;
+  if (stat(directory.c_str(), &s) == 0) return S_ISDIR(s.st_mode) ? "" : std::strerror(ENOTDIR);
+  return std::strerror(error != 0 ? error : errno);
+}
+
+/// The problem with a directory that SHUNT_JIT_CACHE names. It is found, and logged, when the library is loaded: most
+/// programs end before they compile anything, and would never hear that nothing is kept.
+struct Named {
+  std::string directory, problem;
+};
+
+const Named& unusable() {
+  static const auto& found = *new Named([]() -> Named {
+    if (getauxval(AT_SECURE) != 0 || !environment::flag<environment::Variable::kJit>()) return {};
+    std::string ignored;  // a value that isn't accepted is reported when it is used
+    const environment::Value value = environment::read(environment::Variable::kJitCache, ignored);
+    if (!value.is_set || value.form != environment::Value::Form::kPath) return {};
+    const std::string why = whyNotMade(value.text);
+    if (why.empty()) return {};
+    shunt::detail::logWarning("SHUNT_JIT_CACHE=" + value.text + ": " + why +
+                              "; there is no disk cache of compiled code");
+    return {value.text, why};
+  }());
+  return found;
+}
+[[maybe_unused]] const Named& looked_at_load = unusable();
+
 Choice fromEnvironment() {
   // A program with more rights than its caller: the environment, and the home it names, are the caller's.
   if (getauxval(AT_SECURE) != 0) return {};
   const environment::Value value = environment::read(environment::Variable::kJitCache);
   if (!value.is_set) return byDefault();
-  if (value.form == environment::Value::Form::kPath) return {value.text};
+  if (value.form == environment::Value::Form::kPath) return {value.text != unusable().directory ? value.text : ""};
   return value.on ? Choice{default_cache_directory()} : Choice{};
 }
 
@@ -105,6 +144,11 @@ std::string default_cache_directory() {
 }
 
 std::string cache_directory() { return choice().directory; }
+
+std::string cacheProblem() {
+  const std::string& problem = unusable().problem;
+  return problem.empty() ? "" : "SHUNT_JIT_CACHE=" + unusable().directory + ": " + problem;
+}
 
 bool cache_is_default() { return choice().is_default; }
 

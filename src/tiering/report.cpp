@@ -41,10 +41,11 @@ bool writeTo(const std::string& name, const std::string& text) {
   return file.good();
 }
 
-/// A reader finds the old report or the new one. What is not a file (a terminal, a pipe) is written to as it is.
+/// A reader finds the old report or the new one. What is not a file (a terminal, a pipe), or is a link, as /dev/stdout
+/// is, is written to as it is: a rename would remove it.
 bool replaceFile(const std::string& name, const std::string& text) {
   std::error_code error;
-  const auto status = std::filesystem::status(name, error);
+  const auto status = std::filesystem::symlink_status(name, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return writeTo(name, text);
   const std::string next =
       name + "." + std::to_string(reporter) + ".next";  // other processes may write the same report

@@ -115,6 +115,7 @@ std::string statsJson(const Stats& s) {
 
 Stats statsFromJson(std::string_view json) try {
   const Json in = Json::parse(json);
+  if (!in.is_object()) throw Error("not a report of jit::stats: it is no JSON object");
   if (in.at("version") != kReportVersion)
     throw Error("a report of jit::stats has another version than this program reads");
   Stats s;

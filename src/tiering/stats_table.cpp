@@ -1,4 +1,6 @@
 // jit::statsTable: totals, a line a pair, most called first, then what was invalidated.
+#include "src/base/counted.h"
+
 #include <shunt/jit/jit.h>
 
 #include <fmt/format.h>
@@ -31,9 +33,9 @@ std::string compiledFunction(const CompiledStats& s) {
   const std::string of = s.functions > 1 ? fmt::format(" ({} functions, {} living)", s.functions, s.living)
                          : s.living == 0 ? " (gone)"
                                          : "";
-  return fmt::format(
-      "{}{}: {} calls ran a graph, {} the function; recorded {} times in {:.2f} ms, put out of use {}, in use {}\n",
-      s.name, of, s.graph_calls, s.function_calls, s.recorded, s.record_ms, s.invalidated, s.variants);
+  return fmt::format("{}{}: {} ran a graph, {} the function; recorded {} in {:.2f} ms, put out of use {}, in use {}\n",
+                     s.name, of, detail::counted(s.graph_calls, "call"), s.function_calls,
+                     detail::counted(s.recorded, "time"), s.record_ms, s.invalidated, s.variants);
 }
 
 std::string compiledFunctions(const std::vector<CompiledStats>& all) {

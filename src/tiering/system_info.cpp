@@ -1,6 +1,7 @@
 // Gathers SystemInfo.
 #include <shunt/core/system_info.h>
 
+#include "src/tiering/cache_problem.h"
 #include "src/tiering/compiler.h"
 
 #include <shunt/core/environment.h>
@@ -28,7 +29,8 @@ std::string cpuModel() {
 }
 
 SystemInfo::Cache cacheInfo() {
-  SystemInfo::Cache cache{.directory = jit::cache_directory(), .limit_bytes = jit::cache_limit()};
+  SystemInfo::Cache cache{
+      .directory = jit::cache_directory(), .problem = jit::cacheProblem(), .limit_bytes = jit::cache_limit()};
   std::error_code ignored;  // a cache that was never made, or can't be read, is empty
   for (std::filesystem::directory_iterator at(cache.directory, ignored), end; at != end; at.increment(ignored)) {
     if (!at->is_regular_file(ignored)) continue;
@@ -44,13 +46,15 @@ std::vector<SystemInfo::Variable> variables() {
   for (const environment::Row& row : environment::kTable) {
     std::string ignored;  // whoever reads the variable for its meaning has warned
     environment::Value value = environment::read(row.variable, ignored);
-    if (row.variable == environment::Variable::kIsa && value.text != isa_name()) {  // a level that the CPU lacks
+    std::string expectation = environment::expected(row);
+    if (row.variable == environment::Variable::kIsa && value.is_set && value.text != isa_name()) {
       value.text = isa_name();
       value.is_set = false;
+      expectation = "a level of this CPU and build";
     }
     const char* given = environment::textOf(row.variable);
     out.push_back({row.name, value.text.empty() ? row.instead : value.text, given != nullptr ? given : "", value.is_set,
-                   environment::expected(row), *row.fallback != 0 ? row.fallback : row.instead, row.reader,
+                   std::move(expectation), *row.fallback != 0 ? row.fallback : row.instead, row.reader,
                    row.description});
   }
   return out;

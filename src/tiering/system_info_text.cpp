@@ -23,7 +23,7 @@ std::string jitText(const SystemInfo::Jit& jit) {
 }
 
 std::string cacheText(const SystemInfo::Cache& cache) {
-  if (cache.directory.empty()) return "none";
+  if (cache.directory.empty()) return cache.problem.empty() ? "none" : "none: " + cache.problem;
   return fmt::format("{}: {} file{}, {:.1f} of at most {:g} MiB", cache.directory, cache.files,
                      cache.files == 1 ? "" : "s", static_cast<double>(cache.bytes) / kMiB,
                      static_cast<double>(cache.limit_bytes) / kMiB);
@@ -79,6 +79,7 @@ std::string SystemInfo::json() const {
              {"budget_percent", jit.budget_percent}}},
            {"cache",
             {{"directory", cache.directory},
+             {"problem", cache.problem},
              {"files", cache.files},
              {"bytes", cache.bytes},
              {"limit_bytes", cache.limit_bytes}}},

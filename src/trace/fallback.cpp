@@ -7,6 +7,7 @@
 #include "src/dispatch/changes.h"
 #include "src/dispatch/dispatcher_impl.h"
 #include "src/dispatch/state_in_use.h"
+#include "src/tensor/no_numbers.h"
 #include "src/trace/call_site.h"
 #include "src/trace/traced_tensor.h"
 #include "src/trace/witness.h"
@@ -24,11 +25,15 @@ constexpr std::string_view kSizesFromElements[] = {"aten::nonzero", "aten::maske
                                                    "aten::unique2", "aten::_unique2",      "aten::argwhere",
                                                    "aten::bincount"};
 
-[[noreturn]] void throwNumbers(const OperatorHandle& op, const char* what) {
-  throw Error(detail::str("operator ", op.operator_name(), ": called on a traced value, but ", what,
-                          ", and trace() records operators, not numbers. Keep it a tensor (where(), masked_fill()), or "
-                          "take the number outside of the traced function",
-                          callSite()));
+/// The message for an operator that needs numbers. `in_compile`: compile() records, not trace().
+std::string whyNumbers(const OperatorHandle& op, const char* what, bool in_compile) {
+  const bool is_item = op.op().name() == "aten::_local_scalar_dense";
+  return detail::str(is_item ? "item(), operator " : "operator ", op.operator_name(), ": ", what, ", and ",
+                     in_compile ? "compile()" : "trace()",
+                     " records operators, not numbers. Compute with tensors of fixed sizes instead (where(), "
+                     "masked_fill(), clamp()), or call ",
+                     is_item ? "item()" : "the operator", " outside of the ", in_compile ? "compiled" : "traced",
+                     " function", callSite());
 }
 
 DispatchKeySet keysBelow(const std::vector<Operand>& operands) {
@@ -85,12 +90,12 @@ std::vector<Operand> Recording::operandsOf(const Stack& stack, size_t n) {
 
 void Recording::checkReturns(const OperatorHandle& op) const {
   for (const Argument& r : op.schema().returns())
-    if (r.type.kind != TypeKind::Tensor) throwNumbers(op, "it returns a number");
+    if (r.type.kind != TypeKind::Tensor) throw Error(whyNumbers(op, "it returns a number", refuses_elements));
   const OperatorName name = op.operator_name();
   // where(condition) has its name from operators whose results have the operands' sizes.
   const bool is_places = name.name == "aten::where" && name.overload_name.empty();
   if (is_places || std::ranges::find(kSizesFromElements, name.name) != std::end(kSizesFromElements))
-    throwNumbers(op, "the sizes of its result depend on elements");
+    throw Error(whyNumbers(op, "the sizes of its result depend on elements", refuses_elements));
 }
 
 Tensor Recording::finishTensor(Graph::Value* value, const Tensor& result, const std::vector<Operand>& operands,
@@ -142,7 +147,16 @@ void Recording::runBelow(const OperatorHandle& op, const std::vector<Operand>& o
     const Inside saved;
   } const scope(*this,
                 op.schema().is_mutable() && requiresGrad(operands) ? Inside::kSavingOperator : Inside::kOperator);
-  op.callBoxed(stack);  // comes to callInside(), unless a key above takes it
+  try {
+    op.callBoxed(stack);             // comes to callInside(), unless a key above takes it
+  } catch (const NoNumbersError&) {  // of a fake tensor: index() with a boolean mask
+    if (!fake_) throw;
+    const bool by_mask = op.op().name() == "aten::index";
+    throw NoNumbersError(whyNumbers(op,
+                                    by_mask ? "a boolean mask makes the sizes of its result depend on elements"
+                                            : "what it does depends on elements",
+                                    refuses_elements));
+  }
 }
 
 void Recording::callInside(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {

@@ -4,12 +4,10 @@
 #include <shunt/tensor/wrapper_kind.h>
 #include <shunt/version.h>
 
+#include "src/base/new_file.h"
 #include "src/trace/json.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -50,7 +48,7 @@ void checkConstant(const Graph::Value& v) {
   SHUNT_CHECK(why == nullptr && t.is_cpu(), "Graph::save: constant %", v.id, " can't be saved: it is ",
               why != nullptr ? why : "a tensor of another device than the CPU");
   SHUNT_CHECK(!t.requires_grad() || t.is_leaf(), "Graph::save: constant %", v.id,
-              " can't be saved: it requires grad and is no leaf; capture a detached tensor, or make it an input");
+              " can't be saved: it requires grad and is not a leaf; capture a detached tensor, or make it an input");
 }
 
 /// The storages one behind the other, each from a multiple of 64 on, and where: by Graph::Value::storage.
@@ -69,24 +67,10 @@ std::string dataOf(const Graph& graph, json& places) {
 }
 
 void writeFile(const std::string& path, const Header& header, const std::string& rest) {
-  static std::atomic<uint64_t> counter{0};
-  const std::string beside = path + ".tmp" + std::to_string(getpid()) + "." + std::to_string(counter++);
-  const auto fail = [&](const std::string& what) {
-    std::error_code ignored;
-    std::filesystem::remove(beside, ignored);
-    throw Error("Graph::save: " + what + " '" + path + "'");
-  };
-  {
-    std::ofstream out(beside, std::ios::binary);
-    if (!out) fail("can't make a file beside");
-    out.write(reinterpret_cast<const char*>(&header), sizeof header);
-    out.write(rest.data(), static_cast<std::streamsize>(rest.size()));
-    out.close();
-    if (!out) fail("writing failed (is the disk full?):");
-  }
-  std::error_code error;
-  std::filesystem::rename(beside, path, error);
-  if (error) fail("can't put the file in place (" + error.message() + "):");
+  detail::NewFile file({"Graph::save", path});
+  file.write(&header, sizeof header);
+  file.write(rest);
+  file.commit();
 }
 
 // ---- loading ------------------------------------------------------------------------------------------------------
@@ -98,19 +82,21 @@ void checkVersion(uint32_t version) {
 }
 
 std::string readFile(const std::string& path, Header& header) {
-  std::error_code error;
+  std::error_code error, ignored;
   const uint64_t size = std::filesystem::file_size(path, error);
+  const auto status = std::filesystem::status(path, ignored);
+  SHUNT_CHECK(!exists(status) || is_regular_file(status) || is_directory(status), "is no regular file");
   SHUNT_CHECK(!error, "can't be read: ", error.message());
   std::ifstream in(path, std::ios::binary);
   SHUNT_CHECK(in, "can't be opened");
   SHUNT_CHECK(size >= sizeof header && in.read(reinterpret_cast<char*>(&header), sizeof header) &&
                   std::memcmp(header.magic, kMagic, sizeof kMagic) == 0,
-              "is no graph that Shunt saved");
+              "is not a graph that Graph::save() wrote");
   checkVersion(header.version);
   const uint64_t rest = size - sizeof header;
   SHUNT_CHECK(header.text_bytes <= rest && header.data_bytes == rest - header.text_bytes,
-              "is cut off or has grown: ", rest, " bytes follow the header, which names ", header.text_bytes, " and ",
-              header.data_bytes);
+              "is cut off or has grown: its header says that ", header.text_bytes, " bytes of text and ",
+              header.data_bytes, " of tensors follow, and ", rest, " bytes follow");
   std::string bytes(rest, '\0');
   SHUNT_CHECK(in.read(bytes.data(), static_cast<std::streamsize>(rest)), "can't be read to its end");
   SHUNT_CHECK(checksumOf(header, bytes) == header.checksum, "is damaged: its checksum is wrong");

@@ -84,7 +84,10 @@ bool Recording::isMemoryMadeHere(const Tensor& t) const {
 }
 
 // What was made here has the version that it will have. A fake tensor begins to count anew.
-void Recording::readsVersion(const Tensor& t) { read_version_ |= !isMemoryMadeHere(t); }
+void Recording::readsVersion(const Tensor& t) {
+  if (isMemoryMadeHere(t) || std::exchange(read_version_, true) || !refuses_elements) return;
+  read_version_at_ = trace_detail::callSite();
+}
 
 void Recording::readsOffset(const Tensor& t) {
   const Operand o = resolve(t);  // captured, so that it is compared
@@ -114,10 +117,19 @@ void Recording::readsText(const Tensor& t) {
 }
 
 void Recording::readsElements(const Tensor& t) {
+  SHUNT_CHECK(
+      tracedOf(t) == nullptr, "cannot access data pointer of a traced tensor of shape ", t.sizes(),
+      ": it stands for a value of the graph that is being recorded, and has no elements. Use operators, or read "
+      "the elements outside of the ",
+      refuses_elements ? "compiled" : "traced", " function", trace_detail::callSite());
   SHUNT_CHECK(!refuses_elements, "data_ptr(), of a tensor of shape ", t.sizes(),
               " from outside of the function: a graph would have the elements that are there now. Read and write them "
               "by operators, or outside of the function",
               trace_detail::callSite());
+}
+
+void Recording::seeded() {
+  if (!std::exchange(seeded_, true) && refuses_elements) seeded_at_ = trace_detail::callSite();
 }
 
 void Recording::borrowsMemory(IntArrayRef sizes) {

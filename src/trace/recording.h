@@ -83,12 +83,15 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   /// (detail::fingerprintOf) at first.
   const std::unordered_map<const Operator*, uint64_t>& seen() const { return seen_; }
   bool wasSeeded() const { return seeded_; }
+  /// callSite() of the first time, if elements are refused.
+  const std::string& seededAt() const { return seeded_at_; }
   bool differentiated() const { return differentiated_; }
   bool createdGraph() const { return created_graph_; }
   bool savedClones() const { return saved_clones_; }
   bool readVersionFromOutside() const { return read_version_; }
   bool readOffsetFromOutside() const { return read_offset_; }
   bool calledWithOtherDtype() const { return other_dtype_; }
+  const std::string& readVersionAt() const { return read_version_at_; }
   /// Wrappers that somebody holds; once it is closed, somebody else.
   std::vector<Tensor> living() const;
   /// For a node whose operator returned nothing where its graph has a value: `result` is what it gives.
@@ -106,7 +109,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
 
   const Tensor& grad(const Tensor& t) override;
   Tensor& mutableGrad(const Tensor& t) override;
-  void seeded() override { seeded_ = true; }
+  void seeded() override;
   void readsVersion(const Tensor& t) override;
   void readsOffset(const Tensor& t) override;
   void readsIdentity(const Tensor& t, const char* method) override;
@@ -197,6 +200,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
        read_offset_ = false;
   const ScalarType default_dtype_ = get_default_dtype();
   bool other_dtype_ = false;
+  std::string seeded_at_, read_version_at_;
   Inside inside_ = Inside::kNo;
   bool force_plain_ = false;  // results are for autograd
 };

@@ -5,6 +5,7 @@
 #include <shunt/trace/trace.h>
 
 #include <functional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -24,8 +25,9 @@ struct TracedResults {
   /// Operators that it called, and those that they called or that levels of vmap and grad asked, with their tables'
   /// fingerprints at first.
   static SHUNT_API const std::unordered_map<const Operator*, uint64_t>& seen(const TraceCall& call);
-  /// Whether it made or seeded a generator.
+  /// Whether it made or seeded a generator; where, after refuseElements(): " (called from ...)", or empty.
   static bool seeded(const TraceCall& call);
+  static const std::string& seededAt(const TraceCall& call);
   /// Whether it ran the engine; made gradients with a graph.
   static bool differentiated(const TraceCall& call);
   static bool createdGraph(const TraceCall& call);
@@ -37,8 +39,9 @@ struct TracedResults {
   static bool readOffsetFromOutside(const TraceCall& call);
   /// Whether it called operators while the default dtype was another one than at the start. No node has it.
   static bool calledWithOtherDtype(const TraceCall& call);
-  /// After finish(): wrappers that somebody still holds.
-  static std::vector<Tensor> living(const TraceCall& call);
+  static const std::string& readVersionAt(const TraceCall& call);
+  /// After finish(): wrappers that somebody still holds, and the values of the graph that they stand for.
+  static std::vector<std::pair<Tensor, const Graph::Value*>> living(const TraceCall& call);
 };
 
 }  // namespace shunt::detail

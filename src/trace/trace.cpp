@@ -7,6 +7,7 @@
 
 #include "src/trace/recording.h"
 #include "src/trace/results.h"
+#include "src/trace/traced_tensor.h"
 #include "src/transforms/autocast/cast_cache.h"
 
 namespace shunt::detail {
@@ -68,13 +69,19 @@ const std::unordered_map<const Operator*, uint64_t>& TracedResults::seen(const T
   return call.recording().seen();
 }
 bool TracedResults::seeded(const TraceCall& call) { return call.recording().wasSeeded(); }
+const std::string& TracedResults::seededAt(const TraceCall& call) { return call.recording().seededAt(); }
 bool TracedResults::differentiated(const TraceCall& call) { return call.recording().differentiated(); }
 bool TracedResults::createdGraph(const TraceCall& call) { return call.recording().createdGraph(); }
 bool TracedResults::savedClones(const TraceCall& call) { return call.recording().savedClones(); }
 bool TracedResults::readVersionFromOutside(const TraceCall& call) { return call.recording().readVersionFromOutside(); }
 bool TracedResults::readOffsetFromOutside(const TraceCall& call) { return call.recording().readOffsetFromOutside(); }
 bool TracedResults::calledWithOtherDtype(const TraceCall& call) { return call.recording().calledWithOtherDtype(); }
-std::vector<Tensor> TracedResults::living(const TraceCall& call) { return call.recording().living(); }
+const std::string& TracedResults::readVersionAt(const TraceCall& call) { return call.recording().readVersionAt(); }
+std::vector<std::pair<Tensor, const Graph::Value*>> TracedResults::living(const TraceCall& call) {
+  std::vector<std::pair<Tensor, const Graph::Value*>> out;
+  for (const Tensor& t : call.recording().living()) out.emplace_back(t, trace_detail::tracedOf(t)->value());
+  return out;
+}
 
 Graph TraceCall::finish() {
   Recording& r = recording();

@@ -42,7 +42,8 @@ TEST(Fallback, BackwardNamesTheOperator) {
   EXPECT_TRUE(y.requires_grad());
   EXPECT_EQ(y.grad_fn()->name(), "NotImplemented");
   EXPECT_THAT(errorOf([&] { y.sum().backward(); }),
-              HasSubstr("derivative for autograd_fallback_test::twice is not implemented"));
+              HasSubstr("derivative for autograd_fallback_test::twice is not implemented. Register one for the key "
+                        "Autograd (docs/adding_an_operator.md), or detach() the operator's result"));
   EXPECT_FALSE(f.call(x.detach()).requires_grad());
   NoGradGuard guard;
   EXPECT_FALSE(f.call(x).requires_grad());

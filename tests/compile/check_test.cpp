@@ -1,4 +1,5 @@
-// SHUNT_COMPILE_CHECK=1: what a graph can't know is found where it differs. Runs with that variable set.
+// SHUNT_COMPILE_CHECK=1: what a graph can't know is found where it differs. Runs with that variable set; one test also
+// with "never".
 #include "tests/support/error_of.h"
 
 #include <shunt/shunt.h>
@@ -6,13 +7,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <limits>
+#include <string_view>
 
 namespace shunt::test {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+
+TEST(CompileCheck, TheEnvironmentSetsTheDefault) {
+  const char* value = std::getenv("SHUNT_COMPILE_CHECK");
+  ASSERT_NE(value, nullptr);
+  EXPECT_EQ(CompileOptions().check, std::string_view(value) == "never" ? CompileCheck::kNever : CompileCheck::kAlways);
+}
 
 TEST(CompileCheck, ANumberThatWasFrozen) {
   double factor = 2;

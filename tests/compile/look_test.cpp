@@ -86,13 +86,13 @@ TEST(CompileLook, ExplainSaysWhatACallWouldRun) {
   fast(x);
   EXPECT_THAT(fast.explain(x), StartsWith("adder: runs the graph recorded for Float[3]"));
   EXPECT_THAT(fast.explain(ones({4})),
-              AllOf(HasSubstr("as many sizes of its kind have graphs as may be: 1 (CompileOptions::max_sizes)"),
+              AllOf(HasSubstr("there are graphs for 1 size of this kind, the maximum (CompileOptions::max_sizes)"),
                     HasSubstr("not the one recorded for Float[3]"),
                     HasSubstr("it differs in tensor 0 of the arguments: sizes")));
   const Tensor y = ones({3}, kDouble);
   for (int i = 0; i < 2; ++i) fast(y);
   EXPECT_THAT(fast.explain(ones({3}, kLong)),
-              HasSubstr("as many kinds have graphs as may be: 2 (CompileOptions::max_variants)"));
+              HasSubstr("there are graphs for 2 kinds of arguments, the maximum (CompileOptions::max_variants)"));
   {
     const InferenceMode inference;
     EXPECT_THAT(fast.explain(x), HasSubstr("it differs in grad mode, inference mode or autocast"));

@@ -163,12 +163,16 @@ TEST(CompileCallsSeen, TimeDecidesWhatIsDue) {
   EXPECT_TRUE(seen.isDue(call, kCost)) << "a part more";
   seen.took(call, 2 * kCost);
   EXPECT_FALSE(seen.isDue(call, kCost)) << "recording has failed: the next attempt wants more";
+  EXPECT_EQ(seen.whyNotYet(call), compiled::Why::kFailedBefore);
+  EXPECT_EQ(seen.explain(call, kCost),
+            "recording failed for such arguments, and is retried after 27.4 ms more in calls of the function");
   seen.took(call, 40 * kCost);
   EXPECT_TRUE(seen.isDue(call, kCost));
   seen.took(call, 10'000 * kCost);
   EXPECT_TRUE(seen.isDue(call, kCost));
   seen.took(call, int64_t{1'000'000} * kCost);
   EXPECT_FALSE(seen.isDue(call, kCost)) << "after three attempts";
+  EXPECT_EQ(seen.explain(call, kCost), "recording failed 3 times for such arguments, and is not retried");
 }
 
 TEST(CompileCallsSeen, OnceIsNeverEnough) {

@@ -27,7 +27,48 @@ TEST(CompileRecording, AVariableThatKeepsATensor) {
     EXPECT_TRUE(same(kept, x * 2)) << i;
   }
   EXPECT_EQ(fast.counts().hits, 0u);
-  EXPECT_THAT(fast.explain(), HasSubstr("keeps a tensor of shape [2]"));
+  EXPECT_THAT(
+      fast.explain(),
+      HasSubstr("compile: the function keeps a tensor of shape [2], the result of aten::mul.Scalar, in a variable that "
+                "outlives the call"));
+}
+
+TEST(CompileRecording, AVariableThatKeepsAnArgument) {
+  Tensor kept;
+  auto fast = compile([&](const Tensor& x) {
+    kept = x;
+    return x + 1;
+  });
+  for (int i = 0; i < kCalls; ++i) fast(ones({2}));
+  EXPECT_THAT(fast.explain(), HasSubstr("keeps a tensor of shape [2], which it was given, in a variable"));
+}
+
+TEST(CompileRecording, ReasonsSayWhereAndWhatToDo) {
+  const auto reasonOf = [](auto f) {
+    auto fast = compile(f);
+    for (int i = 0; i < kCalls; ++i) fast(numbers({2}));
+    EXPECT_EQ(fast.counts().hits, 0u);
+    return fast.explain();
+  };
+  EXPECT_THAT(reasonOf([](const Tensor& x) { return x.index({x.gt(0)}); }),
+              HasSubstr("operator aten::index.Tensor: a boolean mask makes the sizes of its result depend on elements, "
+                        "and compile() records operators, not numbers. Compute with tensors of fixed sizes instead "
+                        "(where(), masked_fill(), clamp()), or call the operator outside of the compiled function "
+                        "(called from "));
+  EXPECT_THAT(
+      reasonOf([](const Tensor& x) { return x + *x.data_ptr<float>(); }),
+      HasSubstr("cannot access data pointer of a traced tensor of shape [2]: it stands for a value of the graph "
+                "that is being recorded, and has no elements. Use operators, or read the elements outside of "
+                "the compiled function (called from "));
+  EXPECT_THAT(reasonOf([](const Tensor& x) {
+                manual_seed(3);
+                return x + rand({2});
+              }),
+              HasSubstr("compile: the function makes or seeds a generator, and a graph contains operators only: do it "
+                        "outside of the function (called from "));
+  EXPECT_THAT(reasonOf([](const Tensor& x) { return x + x._version(); }),
+              HasSubstr("compile: the function reads the version of a tensor that it was given, which differs at each "
+                        "call: read it outside of the function (called from "));
 }
 
 TEST(CompileRecording, AVariableThatItsNextCallReads) {
@@ -83,7 +124,8 @@ TEST(CompileRecording, AnErrorThatTheFunctionCatches) {
     EXPECT_TRUE(same(retries(ones({2})), retry(ones({2}))));
   }
   EXPECT_EQ(reads.counts().hits, 0u);
-  EXPECT_THAT(reads.explain(), HasSubstr("gets others when it is recorded: operator aten::_local_scalar_dense"));
+  EXPECT_THAT(reads.explain(),
+              HasSubstr("gets others when it is recorded: item(), operator aten::_local_scalar_dense"));
   EXPECT_EQ(retries.counts().recorded, 1u);
   EXPECT_EQ(retries.counts().hits, kCalls - 2u) << "one that the function gets at each call is no obstacle";
 }

@@ -39,7 +39,7 @@ TEST(CompileSizes, AHundredBatchSizesInAnyOrder) {
   EXPECT_EQ(fast.counts().variants, 32u);
   EXPECT_EQ(ran.size(), 32u) << "different sizes that ran a graph";
   EXPECT_GT(fast.counts().hits, 500u);
-  EXPECT_THAT(fast.explain(), HasSubstr("no more sizes of one kind than 32"));
+  EXPECT_THAT(fast.explain(), HasSubstr("at most 32 sizes of one kind can have graphs (CompileOptions::max_sizes)"));
   EXPECT_THAT(fast.explain(), HasSubstr("and 31 more like it, for ["));
   EXPECT_LT(fast.plan().size(), 2000u) << "of one variant";
 }
@@ -74,8 +74,8 @@ TEST(CompileSizes, EachKindHasItsOwn) {
     for (int64_t n = 2; n < 8; ++n)
       for (int i = 0; i < 3; ++i) EXPECT_TRUE(same(fast(ones({n}, dtype)), ones({n}, dtype) + 1));
   EXPECT_EQ(fast.counts().variants, 6u);
-  EXPECT_THAT(fast.explain(), HasSubstr("no more variants than of 2 kinds"));
-  EXPECT_THAT(fast.explain(), HasSubstr("no more sizes of one kind than 3"));
+  EXPECT_THAT(fast.explain(), HasSubstr("at most 2 kinds of arguments can have graphs (CompileOptions::max_variants)"));
+  EXPECT_THAT(fast.explain(), HasSubstr("at most 3 sizes of one kind can have graphs (CompileOptions::max_sizes)"));
   EXPECT_THAT(fast.explain(), HasSubstr("variant 1 for Double[2]"));
   EXPECT_THAT(fast.explain(), HasSubstr("and 2 more like it, for [3]; [4]\n"));
 }

@@ -120,15 +120,17 @@ TEST(CompileWhy, CalledTooSeldomYet) {
   EXPECT_EQ(fast.explain(),
             "f: 0 calls ran a graph, 2 the function\n"
             "  1 call ran the function: such arguments were seen for the first time\n"
-            "  1 call ran the function: such arguments hadn't come often enough to be recorded, or for long enough\n"
+            "  1 call ran the function: calls with such arguments were still too few, or took too little time in all, "
+            "to be recorded\n"
             "no graph yet: 2 calls with such arguments found no graph; 2 more run the function, then one is recorded "
             "(CompileOptions::record_after)\n");
   for (int i = 0; i < 4; ++i) fast(ones({2}));
   EXPECT_EQ(fast.explain(),
             "f: 2 calls ran a graph, 4 the function\n"
-            "  3 calls ran the function: such arguments hadn't come often enough to be recorded, or for long enough\n"
+            "  3 calls ran the function: calls with such arguments were still too few, or took too little time in all, "
+            "to be recorded\n"
             "  1 call ran the function: such arguments were seen for the first time\n"
-            "variant 0 for Float[2], 0 captured tensors, grad mode on: 1 operators\n");
+            "variant 0 for Float[2], 0 captured tensors, grad mode on: 1 operator\n");
 }
 
 TEST(CompileWhy, CalledForTooShortATimeYet) {
@@ -141,12 +143,12 @@ TEST(CompileWhy, CalledForTooShortATimeYet) {
     if (fast.counts().recorded == 0) break;
   }
   EXPECT_THAT(
-      text,
-      MatchesRegex("f: 0 calls ran a graph, 10 the function\n"
-                   "(  [0-9]+ calls? ran the function: such arguments (hadn't come often enough to be recorded, or for "
-                   "long enough|were seen for the first time)\n)+"
-                   "no graph yet: calls with such arguments have taken [0-9.e-]+ ms; they run the function for [0-9.]+ "
-                   "ms more, then one is recorded .CompileOptions::record_after.\n"));
+      text, MatchesRegex(
+                "f: 0 calls ran a graph, 10 the function\n"
+                "(  [0-9]+ calls? ran the function: (calls with such arguments were still too few, or took too little "
+                "time in all, to be recorded|such arguments were seen for the first time)\n)+"
+                "no graph yet: calls with such arguments have taken [0-9.e-]+ ms; they run the function for [0-9.]+ "
+                "ms more, then one is recorded .CompileOptions::record_after.\n"));
   EXPECT_EQ(callsListed(text), 10u);
 }
 
@@ -232,8 +234,8 @@ TEST(CompileWhy, TensorsThatNoGraphServes) {
   other(negative);
   EXPECT_EQ(other.explain(),
             "f: 0 calls ran a graph, 1 the function\n"
-            "  1 call ran the function: a tensor has keys for which operators may have kernels of "
-            "their own\n");
+            "  1 call ran the function: a tensor has keys for which operators may have special "
+            "kernels\n");
 }
 
 TEST(CompileWhy, HistoriesFromOutsideOfAFunctionThatDifferentiates) {
@@ -247,8 +249,7 @@ TEST(CompileWhy, HistoriesFromOutsideOfAFunctionThatDifferentiates) {
             "  1 call ran the function: recording failed in that call\n"
             "not recorded: compile: a tensor has a graph from outside of the function, and the function differentiates "
             "itself\n"
-            "no graph yet: 2 calls with such arguments found no graph; 29 more run the function, then one is recorded "
-            "(CompileOptions::record_after)\n");
+            "no graph yet: recording failed for such arguments, and is retried after 29 more calls run the function\n");
   const auto hooked = compile(f, named("f"));
   const Tensor leaf = ones({2}).requires_grad_();
   leaf.register_hook([](const Tensor& g) { return g; });
@@ -263,15 +264,16 @@ TEST(CompileWhy, WhatIsRefusedWhileItIsRecorded) {
       fast.explain(),
       MatchesRegex("f: 0 calls ran a graph, 3 the function\n"
                    "  1 call ran the function: such arguments were seen for the first time\n"
-                   "  1 call ran the function: such arguments hadn't come often enough to be recorded, or for long "
-                   "enough\n"
+                   "  1 call ran the function: recording failed for such arguments, and a retry was not yet due\n"
                    "  1 call ran the function: recording failed in that call\n"
                    "not recorded: [^\n]*aten::_local_scalar_dense[^\n]*called from [^\n]*compile_why_test[^\n]*\n"
-                   "no graph yet: 3 calls with such arguments found no graph; 28 more run the function, then one is "
-                   "recorded .CompileOptions::record_after.\n"));
-  EXPECT_THAT(fast.explain(ones({2})),
-              AllOf(StartsWith("f: runs the function: 3 calls with such arguments found no"),
-                    HasSubstr("; the last attempt failed: "), HasSubstr("aten::_local_scalar_dense")));
+                   "no graph yet: recording failed for such arguments, and is retried after 28 more calls run the "
+                   "function\n"));
+  EXPECT_THAT(
+      fast.explain(ones({2})),
+      AllOf(StartsWith("f: runs the function: recording failed for such arguments, and is retried after 28 more "
+                       "calls run the function"),
+            HasSubstr("; the last attempt failed: "), HasSubstr("aten::_local_scalar_dense")));
 }
 
 struct TimesFive : autograd::Function<TimesFive> {
@@ -291,12 +293,11 @@ TEST(CompileWhy, AHistoryThatGoesOnThroughACustomFunction) {
   EXPECT_EQ(fast.explain(),
             "f: 0 calls ran a graph, 3 the function\n"
             "  1 call ran the function: such arguments were seen for the first time\n"
-            "  1 call ran the function: such arguments hadn't come often enough to be recorded, or for long enough\n"
+            "  1 call ran the function: recording failed for such arguments, and a retry was not yet due\n"
             "  1 call ran the function: recording failed in that call\n"
             "not recorded: compile: the history of a result goes on through the custom autograd function TimesFive, "
             "whose node no graph can make: call backward() inside of the function, or return the result detached\n"
-            "no graph yet: 3 calls with such arguments found no graph; 28 more run the function, then one is recorded "
-            "(CompileOptions::record_after)\n");
+            "no graph yet: recording failed for such arguments, and is retried after 28 more calls run the function\n");
 }
 
 TEST(CompileWhy, MoreKindsOrSizesThanMayBe) {
@@ -306,26 +307,27 @@ TEST(CompileWhy, MoreKindsOrSizesThanMayBe) {
   for (int i = 0; i < 4; ++i) by_kind(ones({2}, kDouble));
   EXPECT_EQ(by_kind.explain(),
             "f: 2 calls ran a graph, 5 the function\n"
-            "  4 calls ran the function: there are graphs for as many kinds of arguments as may be "
+            "  4 calls ran the function: there are graphs for the maximum number of kinds of arguments "
             "(CompileOptions::max_variants)\n"
             "  1 call ran the function: such arguments were seen for the first time\n"
-            "variant 0 for Float[2], 0 captured tensors, grad mode on: 1 operators\n"
-            "the last call without a graph: as many kinds have graphs as may be: 1 (CompileOptions::max_variants)\n"
-            "no more variants than of 1 kinds are made (CompileOptions::max_variants); each value of a number is one, "
-            "so what changes often had better be a 0-dim tensor\n");
+            "variant 0 for Float[2], 0 captured tensors, grad mode on: 1 operator\n"
+            "the last call without a graph: there are graphs for 1 kind of arguments, the maximum "
+            "(CompileOptions::max_variants)\n"
+            "at most 1 kind of arguments can have graphs (CompileOptions::max_variants); each value of a number is a "
+            "kind, so keep a number that changes often in a 0-dim tensor\n");
   const auto by_size =
       compile(plusOne, {.max_sizes = 1, .check = CompileCheck::kNever, .record_after = 1, .name = "f"});
   for (int i = 0; i < 3; ++i) by_size(ones({2}));
   for (int i = 0; i < 4; ++i) by_size(ones({3 + i}));
   EXPECT_EQ(by_size.explain(),
             "f: 2 calls ran a graph, 5 the function\n"
-            "  4 calls ran the function: there are graphs for as many sizes of such arguments as may be "
+            "  4 calls ran the function: there are graphs for the maximum number of sizes of such arguments "
             "(CompileOptions::max_sizes)\n"
             "  1 call ran the function: such arguments were seen for the first time\n"
-            "variant 0 for Float[2], 0 captured tensors, grad mode on: 1 operators\n"
-            "the last call without a graph: as many sizes of its kind have graphs as may be: 1 "
+            "variant 0 for Float[2], 0 captured tensors, grad mode on: 1 operator\n"
+            "the last call without a graph: there are graphs for 1 size of this kind, the maximum "
             "(CompileOptions::max_sizes)\n"
-            "no more sizes of one kind than 1 are recorded\n");
+            "at most 1 size of one kind can have graphs (CompileOptions::max_sizes)\n");
 }
 
 TEST(CompileWhy, TooManyRegistrations) {
@@ -338,8 +340,8 @@ TEST(CompileWhy, TooManyRegistrations) {
   }
   EXPECT_THAT(
       fast.explain(),
-      AllOf(HasSubstr(" ran the function: too many graphs were put out of use by registrations\n"),
-            HasSubstr(" variants were made, most of which registrations have put out of use; no more are made")));
+      AllOf(HasSubstr(" ran the function: registrations invalidated too many graphs\n"),
+            HasSubstr(" variants were recorded, and registrations invalidated most of them; no more are recorded\n")));
   EXPECT_EQ(callsListed(fast.explain()), fast.counts().eager);
 }
 
@@ -364,10 +366,9 @@ TEST(CompileWhy, ArgumentsThatFailAsOftenAsIsTried) {
   const auto fast = compile([](const Tensor& x) { return x * x.sum().item<double>(); }, named("f"));
   for (int i = 0; i < 600; ++i) fast(ones({2}));
   EXPECT_THAT(fast.explain(),
-              AllOf(HasSubstr("  88 calls ran the function: recording has failed for such arguments as often as it is "
-                              "tried\n"),
+              AllOf(HasSubstr("  88 calls ran the function: recording failed for such arguments, and is not retried\n"),
                     HasSubstr("  3 calls ran the function: recording failed in that call\n"),
-                    HasSubstr("no graph yet: recording has failed as often as it is tried\n")));
+                    HasSubstr("no graph yet: recording failed 3 times for such arguments, and is not retried\n")));
   EXPECT_EQ(callsListed(fast.explain()), 600u);
 }
 
@@ -381,7 +382,7 @@ TEST(CompileWhy, AGraphThatACheckFindsWrong) {
               AllOf(StartsWith("f: 2 calls ran a graph, 4 the function\n"
                                "  3 calls ran the function: a check has found that a graph differs from the function\n"
                                "  1 call ran the function: such arguments were seen for the first time\n"
-                               "variant 0 (out of use) for Float[2], 0 captured tensors, grad mode on: 1 operators\n"),
+                               "variant 0 (out of use) for Float[2], 0 captured tensors, grad mode on: 1 operator\n"),
                     HasSubstr("not recorded any more: run 2 of a graph was checked, and the graph and the function "
                               "differ in result 0")));
 }
@@ -405,10 +406,10 @@ TEST(CompileWhy, WhileAnotherThreadRecords) {
   called.count_down();
   other.join();
   EXPECT_EQ(fast.explain(),
-            "f: 1 calls ran a graph, 2 the function\n"
+            "f: 1 call ran a graph, 2 the function\n"
             "  1 call ran the function: another call was recording the function, or this one came from inside of it\n"
             "  1 call ran the function: such arguments were seen for the first time\n"
-            "variant 0 for Float[2], 0 captured tensors, grad mode on: 1 operators\n");
+            "variant 0 for Float[2], 0 captured tensors, grad mode on: 1 operator\n");
 }
 
 /// An operator that is slow, but where the function calls it: so its graph is slower.

@@ -23,8 +23,7 @@ TEST(DeviceOrder, BeforeAnythingIsRegistered) {
   EXPECT_THAT(errorOf([] { empty({2}, TensorOptions(kPrivateUse1)); }),
               AllOf(HasSubstr("aten::empty.memory_format"), HasSubstr("PrivateUse1"),
                     HasSubstr("SHUNT_LIBRARY_IMPL(<namespace>, PrivateUse1, m)"),
-                    HasSubstr("SHUNT_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(...); }"),
-                    HasSubstr("shunt/device/cpu_fallback.h")));
+                    HasSubstr("add the backend PrivateUse1 (device privateuseone) (docs/adapt_your_hardware.md)")));
   EXPECT_THAT(errorOf([] { allocatorOf(kPrivateUse1); }),
               AllOf(HasSubstr("registerAllocator"), HasSubstr("PrivateUse1")));
   EXPECT_FALSE(hasDeviceGuardImpl(kPrivateUse1));

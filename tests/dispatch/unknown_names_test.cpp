@@ -29,6 +29,7 @@ struct Half : functors::Functor<1> {
 
 /// Operators of a namespace of this test's.
 struct UnknownNames : testing::Test {
+  static constexpr int kLine = __LINE__ + 1;
   UnknownNames() : library(Library::Kind::kDef, "names") {
     library.def("scale(Tensor x) -> Tensor");
     library.def("scale.Scalar(Tensor x, Scalar by) -> Tensor");
@@ -95,11 +96,43 @@ TEST_F(UnknownNames, KernelsWithoutADefinition) {
   EXPECT_EQ(dumpDanglingImpls(), "") << "defined later";
 }
 
+TEST_F(UnknownNames, CallsWithoutAKernelNameTheOneThatIsMisspelt) {
+  const auto call = [](const char* name, const char* overload = "") {
+    return errorOf([&] {
+      Stack stack{ones({2})};
+      Dispatcher::singleton().findSchemaOrThrow(name, overload).callBoxed(&stack);
+    });
+  };
+  const std::string none =
+      "Could not run 'names::scale' with arguments from the 'CPU' backend. Register one with "
+      "SHUNT_LIBRARY_IMPL(<namespace>, CPU, m) { m.impl(...); }, or call it with tensors of a backend that is listed "
+      "here. It has kernels for: nothing.";
+  EXPECT_EQ(call("names::scale"), none);
+  Library kernels(Library::Kind::kImpl, "names", DispatchKey::CPU);
+  const int line = __LINE__ + 1;
+  kernels.impl("sclae", &same);
+  const std::string misspelt = detail::str(
+      none,
+      " A kernel for CPU is registered for 'names::sclae', which nobody defined, at unknown_names_test.cpp:", line,
+      "; was 'names::scale' meant?");
+  EXPECT_EQ(call("names::scale"), misspelt);
+  EXPECT_THAT(call("names::shift"), testing::EndsWith("It has kernels for: nothing."));
+  Library others(Library::Kind::kImpl, "mnaes", DispatchKey::CPU);
+  others.impl("shift", &same);
+  EXPECT_THAT(call("names::shift"), HasSubstr("is registered for 'mnaes::shift', which nobody defined"));
+  others.reset();
+  kernels.reset();
+  kernels.impl("shift.out", &same);
+  EXPECT_THAT(call("names::shift"), HasSubstr("is registered for 'names::shift.out', which nobody defined"));
+  EXPECT_EQ(call("names::scale"), none);
+}
+
 TEST_F(UnknownNames, FormsOfAnUndefinedOperator) {
   EXPECT_EQ(
       errorOf([&] { library.elementwise<Half>("sclae"); }),
-      "elementwise(\"sclae\"): the operator names::sclae is not defined yet, so its forms are not known; define it "
-      "first; did you mean 'names::scale'?");
+      detail::str("elementwise(\"sclae\"): the operator names::sclae is not defined yet, so its forms are not known; "
+                  "define it first; did you mean 'names::scale'? (unknown_names_test.cpp:",
+                  kLine, ")"));
 }
 
 TEST(UnknownKey, NamesThoseThatAreNear) {

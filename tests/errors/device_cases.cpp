@@ -13,27 +13,26 @@ struct ForeignDevice {
   const char* advice;
 };
 constexpr const char* kOnCpuAndMeta = "tensors can be made on cpu and meta";
-constexpr const char* kLoadOrMove = "load a library that registers one";
-constexpr const char* kListed = "of a backend that is listed here";
-constexpr ForeignDevice kForeignDevices[] = {{"cuda", "CUDA", kLoadOrMove},
-                                             {"hip", "HIP", kLoadOrMove},
-                                             {"xla", "XLA", kLoadOrMove},
-                                             {"xpu", "XPU", kLoadOrMove},
-                                             {"mps", "MPS", kLoadOrMove},
-                                             {"hpu", "HPU", kLoadOrMove},
-                                             {"ve", "VE", kLoadOrMove},
-                                             {"lazy", "Lazy", kLoadOrMove},
-                                             {"ipu", "IPU", kLoadOrMove},
-                                             {"privateuseone", "PrivateUse1", kLoadOrMove},
-                                             {"cuda:1", "CUDA", kLoadOrMove},
-                                             {"mkldnn", "Mkldnn", kListed},
+constexpr const char* kLoad = "no loaded library does. Load such a library, or use the device cpu.";
+constexpr ForeignDevice kForeignDevices[] = {{"cuda", "CUDA", kLoad},
+                                             {"hip", "HIP", kLoad},
+                                             {"xla", "XLA", kLoad},
+                                             {"xpu", "XPU", kLoad},
+                                             {"mps", "MPS", kLoad},
+                                             {"hpu", "HPU", kLoad},
+                                             {"ve", "VE", kLoad},
+                                             {"lazy", "Lazy", kLoad},
+                                             {"ipu", "IPU", kLoad},
+                                             {"privateuseone", "PrivateUse1", kLoad},
+                                             {"cuda:1", "CUDA", kLoad},
+                                             {"mkldnn", "Mkldnn", kLoad},
                                              {"opengl", "opengl", kOnCpuAndMeta},
                                              {"opencl", "opencl", kOnCpuAndMeta},
                                              {"ideep", "ideep", kOnCpuAndMeta},
-                                             {"fpga", "FPGA", kListed},
-                                             {"ort", "ORT", kListed},
-                                             {"vulkan", "Vulkan", kListed},
-                                             {"metal", "Metal", kListed}};
+                                             {"fpga", "FPGA", kLoad},
+                                             {"ort", "ORT", kLoad},
+                                             {"vulkan", "Vulkan", kLoad},
+                                             {"metal", "Metal", kLoad}};
 
 void addForeignDevices(std::vector<BadInput>& rows) {
   for (const ForeignDevice& device : kForeignDevices) {

@@ -55,6 +55,37 @@ static std::vector<BadInput> schemaTextCases() {
 
 static std::vector<BadInput> registrationCases() {
   return {
+      {"def: syntax", {"'->'", "\n  in def() at registry_cases.cpp:"}, [](Bed&) { def("f(Tensor x)"); }},
+      {"def: syntax, with a kernel",
+       {"'->'", "\n  in def() at registry_cases.cpp:"},
+       [](Bed&) { fragment().def("f(Tensor x)", &identity); }},
+      {"impl: syntax",
+       {"'('", "\n  in impl() at registry_cases.cpp:"},
+       [](Bed&) { impl(DispatchKey::CPU).impl("f(Tensor x)", &identity); }},
+      {"library: without a name",
+       {"a Library needs a namespace, and its name is empty (registry_cases.cpp:"},
+       [](Bed&) { Library(Library::Kind::kFragment, ""); }},
+      {"def: moved from",
+       {"def(f): this Library (registry_cases.cpp:", ") was moved from: call the one that it was moved to"},
+       [](Bed&) {
+         Library first = fragment();
+         const Library second = std::move(first);
+         first.def("f(Tensor x) -> Tensor");
+       }},
+      {"impl: moved from",
+       {"impl(on_cpu): this Library (", ") was moved from"},
+       [](Bed&) {
+         Library first = fragment();
+         const Library second = std::move(first);
+         first.impl("on_cpu", DispatchKey::Meta, &identity);
+       }},
+      {"fallback: moved from",
+       {"fallback: this Library (registry_cases.cpp:", ") was moved from"},
+       [](Bed&) {
+         Library first(Library::Kind::kImpl, "_", DispatchKey::Meta);
+         const Library second = std::move(first);
+         first.fallback(CppFunction::makeFallthrough());
+       }},
       {"def: twice",
        {"errs::on_cpu", "twice", "first defined at bed.cpp", "now at", "another overload name"},
        [](Bed&) { def("on_cpu(Tensor x) -> Tensor"); }},

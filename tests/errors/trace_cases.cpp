@@ -213,7 +213,7 @@ static std::vector<BadInput> graphCases() {
       {"graph: load a missing file", {"Graph::load", "/nonexistent"}, [](Bed&) { Graph::load("/nonexistent/graph"); }},
       {"graph: load a folder", {"Graph::load", "/"}, [](Bed&) { Graph::load("/"); }},
       {"graph: load another file",
-       {"Graph::load", "no graph that Shunt saved"},
+       {"Graph::load", "not a graph that Graph::save() wrote"},
        [](Bed&) { Graph::load("/proc/self/exe"); }},
       {"graph: save where there is no folder",
        {"Graph::save", "/nonexistent"},

@@ -85,9 +85,15 @@ TEST_F(Damaged, LengthsOfHeaders) {
     return errorOfLoading("x.safetensors", littleEndian(length, 8) + rest);
   };
   EXPECT_THAT(errorOfLoading("x.safetensors", ""), HasSubstr("0 bytes"));
-  EXPECT_THAT(errorOfLoading("x.safetensors", "1234567"), HasSubstr("7 bytes"));
+  EXPECT_THAT(errorOfLoading("x.safetensors", "1234567"),
+              HasSubstr("': is not a .safetensors file: it has 7 bytes, expected at least 8"));
+  EXPECT_THAT(errorOfLoading("x.npz", "PK"),
+              HasSubstr("': is not an .npz file, or it is cut off or has grown: expected a zip directory at its end"));
   EXPECT_THAT(of(0, ""), HasSubstr("instead of '{'"));
-  EXPECT_THAT(of(3, "{}"), AllOf(HasSubstr("3 bytes"), HasSubstr("2 follow")));
+  EXPECT_THAT(
+      of(3, "{}"),
+      HasSubstr("': is cut off, or not a .safetensors file: its first 8 bytes say that a header of 3 bytes follows, "
+                "but 2 bytes follow"));
   for (const uint64_t huge : {uint64_t{100} << 20, UINT64_MAX, UINT64_MAX - 7, uint64_t{1} << 63})
     EXPECT_THAT(of(huge, "{}"), HasSubstr("cut off")) << huge;
   // As large as it says, without a byte on the disk.
@@ -99,15 +105,15 @@ TEST_F(Damaged, LengthsOfHeaders) {
 TEST_F(Damaged, HeadersThatAreNoSuchJson) {
   EXPECT_THAT(header("[]"), HasSubstr("instead of '{'"));
   EXPECT_THAT(header("\xef\xbb\xbf{}"), HasSubstr("instead of '{'"));
-  EXPECT_THAT(header("{"), HasSubstr("is no JSON"));
-  EXPECT_THAT(header("{}}"), HasSubstr("is no JSON"));
+  EXPECT_THAT(header("{"), HasSubstr("is not JSON"));
+  EXPECT_THAT(header("{}}"), HasSubstr("is not JSON"));
   EXPECT_THAT(header(std::string("{}\0\0", 4)), HasSubstr("byte 2 is a zero"));
-  EXPECT_THAT(header("{'x':1}"), HasSubstr("is no JSON"));
+  EXPECT_THAT(header("{'x':1}"), HasSubstr("is not JSON"));
   EXPECT_THAT(header("{\"x\":{},}"), AllOf(HasSubstr("'x'")));
   EXPECT_THAT(header("{\"\xff\":{}}"), HasSubstr("UTF-8"));
   EXPECT_THAT(header("{\"\xed\xa0\x80\":{}}"), HasSubstr("UTF-8"));
   EXPECT_THAT(header("{\"a\\u0000b\":{}}"), HasSubstr("zero byte"));
-  EXPECT_THAT(header("{\"\\ud800\":{}}"), HasSubstr("is no JSON"));
+  EXPECT_THAT(header("{\"\\ud800\":{}}"), HasSubstr("is not JSON"));
   EXPECT_THAT(header("{\"x\":1}"),
               AllOf(HasSubstr("tensor 'x'"), HasSubstr("expected an object"), HasSubstr("found the number 1")));
   EXPECT_THAT(header("{\"x\":null}"), AllOf(HasSubstr("tensor 'x'"), HasSubstr("found null")));
@@ -125,8 +131,8 @@ TEST_F(Damaged, HeadersThatAreNoSuchJson) {
 
 TEST_F(Damaged, NamesThatStandThereTwice) {
   const std::string x = "{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}";
-  EXPECT_THAT(header("{\"x\":" + x + ",\"x\":" + x + "}", "a"), HasSubstr("'x' stands there twice"));
-  EXPECT_THAT(header("{\"x\":" + x + ",\"\\u0078\":" + x + "}", "a"), HasSubstr("'x' stands there twice"));
+  EXPECT_THAT(header("{\"x\":" + x + ",\"x\":" + x + "}", "a"), HasSubstr("'x' occurs twice"));
+  EXPECT_THAT(header("{\"x\":" + x + ",\"\\u0078\":" + x + "}", "a"), HasSubstr("'x' occurs twice"));
   EXPECT_THAT(header("{\"__metadata__\":{},\"__metadata__\":{}}"), HasSubstr("__metadata__ twice"));
   EXPECT_THAT(header("{\"__metadata__\":{\"k\":\"1\",\"k\":\"1\"}}"), HasSubstr("'k' twice"));
   EXPECT_THAT(header("{\"x\":{\"dtype\":\"U8\",\"dtype\":\"U8\"}}"), HasSubstr("dtype twice"));
@@ -206,11 +212,11 @@ TEST_F(Damaged, ZipDirectoriesThatLie) {
   EXPECT_THAT(entry(packed, crc, array.size(), 8, 1), HasSubstr("encrypted"));
   EXPECT_THAT(entry(packed, crc, 4000000000, 8), HasSubstr("more than deflated data of"));
   EXPECT_THAT(entry(std::string(100, '\xff'), crc, array.size(), 8), HasSubstr("is damaged"));
-  EXPECT_THAT(of(ZipBuilder().add("a.npy", array).add("a.npy", array)), HasSubstr("'a.npy' stands there twice"));
+  EXPECT_THAT(of(ZipBuilder().add("a.npy", array).add("a.npy", array)), HasSubstr("'a.npy' occurs twice"));
   EXPECT_THAT(of(ZipBuilder().add("a.txt", "text")), AllOf(HasSubstr("'a.txt'"), HasSubstr(".npy")));
   EXPECT_THAT(of(ZipBuilder().add(std::string("a\0.npy", 6), array)), HasSubstr("zero byte"));
-  EXPECT_THAT(of(ZipBuilder().add("\xff.npy", array)), HasSubstr("no UTF-8"));
-  EXPECT_THAT(of(ZipBuilder().add("a.npy", "text")), AllOf(HasSubstr("tensor 'a'"), HasSubstr("is no .npy data")));
+  EXPECT_THAT(of(ZipBuilder().add("\xff.npy", array)), HasSubstr("not UTF-8"));
+  EXPECT_THAT(of(ZipBuilder().add("a.npy", "text")), AllOf(HasSubstr("tensor 'a'"), HasSubstr("is not .npy data")));
 }
 
 TEST_F(Damaged, ABombTakesNoMoreThanItsFile) {
@@ -233,7 +239,7 @@ TEST_F(Damaged, WhatIsNoFile) {
   EXPECT_THAT(errorOf([&] { load_metadata(missing); }), HasSubstr("load_metadata"));
   EXPECT_THAT(errorOf([&] { load_npy(missing); }), HasSubstr("load_npy"));
   std::filesystem::create_directory(folder.path("d.npz"));
-  EXPECT_THAT(error(folder.path("d.npz")), HasSubstr("is a directory"));
+  EXPECT_THAT(error(folder.path("d.npz")), testing::EndsWith("': is a directory: expected a regular file"));
   ASSERT_EQ(mkfifo(folder.path("p.npz").c_str(), 0600), 0);
   EXPECT_THAT(error(folder.path("p.npz")), HasSubstr("is a pipe"));
   std::filesystem::create_symlink("/dev/zero", folder.path("z.npz"));

@@ -136,7 +136,7 @@ TEST_F(Npy, WrongHeadersAreErrors) {
   EXPECT_THAT(error(npy("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", "\x01\x02")),
               HasSubstr("element 1 is 2"));
   EXPECT_THAT(error("PK\3\4 and so on"), HasSubstr("load()"));
-  EXPECT_THAT(error(""), HasSubstr("is no .npy data"));
+  EXPECT_THAT(error(""), HasSubstr("is not .npy data"));
 }
 
 TEST(Npz, EveryDtypeShapeAndLayoutComesBack) {

@@ -100,7 +100,7 @@ TEST_P(Saving, TensorsWithoutElementsAreErrors) {
 }
 
 TEST_P(Saving, NamesThatNoFormatHoldsAreErrors) {
-  EXPECT_THAT(errorOfSaving({{"\xff", ones({1})}}), HasSubstr("'\\xff' is no UTF-8"));
+  EXPECT_THAT(errorOfSaving({{"\xff", ones({1})}}), HasSubstr("'\\xff' is not UTF-8"));
   EXPECT_THAT(errorOfSaving({{std::string("a\0b", 3), ones({1})}}), HasSubstr("zero byte"));
   EXPECT_TRUE(folder.names().empty());
 }
@@ -109,7 +109,7 @@ TEST(SavingFormats, EachSaysWhatItHasNoPlaceFor) {
   const FileFolder folder;
   EXPECT_THAT(errorOf([&] { save({{"__metadata__", ones({1})}}, folder.path("x.safetensors")); }),
               HasSubstr("__metadata__"));
-  EXPECT_THAT(errorOf([&] { save({}, folder.path("x.safetensors"), {{"k", "\xc3("}}); }), HasSubstr("is no UTF-8"));
+  EXPECT_THAT(errorOf([&] { save({}, folder.path("x.safetensors"), {{"k", "\xc3("}}); }), HasSubstr("is not UTF-8"));
   EXPECT_THAT(errorOf([&] { save({}, folder.path("x.npz"), {{"k", "v"}}); }), HasSubstr(".safetensors"));
   EXPECT_THAT(errorOf([&] { save({{"w", ones({1}, kBFloat16)}}, folder.path("x.npz")); }),
               AllOf(HasSubstr("'w'"), HasSubstr("bfloat16"), HasSubstr("kFloat")));
@@ -126,9 +126,31 @@ TEST(SavingFormats, AnotherExtensionIsAnErrorThatNamesThoseThatWork) {
          {errorOf([&] { save({}, path); }), errorOf([&] { load(path); }), errorOf([&] { load_metadata(path); })})
       EXPECT_THAT(error, AllOf(HasSubstr(".safetensors"), HasSubstr(".npz"), HasSubstr(path))) << name;
   }
-  EXPECT_THAT(errorOf([&] { load(folder.path("x.npy")); }), HasSubstr("load_npy"));
+  const auto loading = [&](const std::string& path) { return errorOf([&] { load(path); }); };
+  EXPECT_EQ(loading("x.pt"), "load: 'x.pt': the extension '.pt' is not supported: expected .safetensors or .npz");
+  EXPECT_EQ(loading("x"), "load: 'x': the path has no extension: expected .safetensors or .npz");
+  EXPECT_EQ(loading("x.npy"),
+            "load: 'x.npy': the extension '.npy' is not supported: expected .safetensors or .npz; save_npy() and "
+            "load_npy() are for one array");
   save({}, folder.path("x.NPZ"));
   EXPECT_TRUE(load(folder.path("x.NPZ")).empty());
+}
+
+TEST(TensorNamed, ListsTheNamesThatThereAre) {
+  std::map<std::string, Tensor> tensors = {{"hidden.bias", zeros({2})}, {"hidden.weight", ones({2})}};
+  EXPECT_TRUE(tensor_named(tensors, "hidden.weight").is_same(tensors.at("hidden.weight")));
+  EXPECT_EQ(
+      errorOf([&] { tensor_named(tensors, "hiden.weight"); }),
+      "tensor_named: there is no tensor 'hiden.weight'; the names are 'hidden.bias', 'hidden.weight'; did you mean "
+      "'hidden.weight'?");
+  EXPECT_EQ(errorOf([&] { tensor_named(tensors, "x\n"); }),
+            "tensor_named: there is no tensor 'x\\x0a'; the names are 'hidden.bias', 'hidden.weight'");
+  EXPECT_EQ(errorOf([] { tensor_named({}, "w"); }), "tensor_named: there is no tensor 'w'; the map is empty");
+  for (int i = 0; i < 10; ++i) tensors[std::to_string(i)] = zeros({1});
+  EXPECT_EQ(
+      errorOf([&] { tensor_named(tensors, "nothing"); }),
+      "tensor_named: there is no tensor 'nothing'; the names are '0', '1', '2', '3', '4', '5', '6', '7', '8', '9' "
+      "and 2 more");
 }
 
 TEST_P(Saving, AFailureLeavesTheFileAsItWasAndNothingElse) {
@@ -151,9 +173,9 @@ TEST_P(Saving, PlacesThatTakeNoFileAreErrors) {
   const std::string nowhere = folder.path("no/such/x") + GetParam();
   EXPECT_THAT(errorOf([&] { save(tensors, nowhere); }), AllOf(HasSubstr("No such file"), HasSubstr(nowhere)));
   std::filesystem::create_directory(path("folder"));
-  EXPECT_THAT(errorOf([&] { save(tensors, path("folder")); }), HasSubstr("is no regular file"));
+  EXPECT_THAT(errorOf([&] { save(tensors, path("folder")); }), HasSubstr("is not a regular file"));
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
-  EXPECT_THAT(errorOf([&] { save(tensors, path("pipe")); }), HasSubstr("is no regular file"));
+  EXPECT_THAT(errorOf([&] { save(tensors, path("pipe")); }), HasSubstr("is not a regular file"));
   EXPECT_THAT(errorOf([&] { save(tensors, std::string("/proc/x") + GetParam()); }), HasSubstr("'/proc/x"));
   EXPECT_EQ(folder.names().size(), 2u);
 }

@@ -67,7 +67,8 @@ TEST(Cross, ValuesAndBroadcast) {
   EXPECT_THAT(errorOf([&] { linalg_cross(x, y); }), HasSubstr("same number of dimensions"));
   EXPECT_THAT(errorOf([&] { linalg_cross(x, x, 0); }), HasSubstr("must have length 3. Got 2 and 2"));
   EXPECT_THAT(errorOf([&] { cross(iota({2, 2}), iota({2, 2})); }), HasSubstr("no dimension of size 3"));
-  EXPECT_THAT(errorOf([&] { linalg_cross(x, x.to(kDouble)); }), HasSubstr("expected scalar type Float"));
+  EXPECT_THAT(errorOf([&] { linalg_cross(x, x.to(kDouble)); }),
+              HasSubstr("expected scalar type Float but found Double for argument 'other'"));
 }
 
 }  // namespace

@@ -58,7 +58,10 @@ TEST_F(DispatchModes, SeeItemAndMayAnswerIt) {
     const DispatchModeGuard guard(mode);
     EXPECT_EQ(seven.item<float>(), 7);
     EXPECT_EQ(seven.item().toDouble(), 7);
-    EXPECT_EQ(errorOf([&] { x.item(); }), "a Tensor with 6 elements cannot be converted to Scalar");
+    EXPECT_EQ(
+        errorOf([&] { x.item(); }),
+        "a Tensor with 6 elements cannot be converted to Scalar: item() of shape [2, 3] has no one number; select an "
+        "element by its index, or reduce the tensor (sum(), mean())");
   }
   {
     const DispatchModeGuard guard(liar);

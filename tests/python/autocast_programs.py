@@ -55,6 +55,7 @@ PROGRAMS = {
             attn_mask=t(2, 2))[1]
     ],
     "avg_pool3d": [
+        lambda L, t: L.nn.functional.local_response_norm(t(1, 4, 3, 3), 2),
         lambda L, t: L.nn.functional.avg_pool3d(t(1, 4, 4, 4), 2),
         lambda L, t: L.nn.functional.lp_pool3d(t(1, 4, 4, 4), 2, 2),
     ],
@@ -144,6 +145,7 @@ PROGRAMS = {
 
 # Programs of functions without a policy that are close to functions with one.
 UNCAST = [
+    lambda L, t: L.nn.functional.local_response_norm(t(1, 4, 3), 2),
     _pad("reflect", 3),
     _pad("circular", 2),
     lambda L, t: L.nn.functional.max_pool3d(t(1, 4, 4, 4), 2, return_indices=True)[0],

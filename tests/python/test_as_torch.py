@@ -64,11 +64,51 @@ def test_errors_of_the_program_come_out(tmp_path):
     assert result.stderr.endswith("doesn't have: torch.no_such_module\n"), result.stderr  # below the traceback
 
 
-@pytest.mark.parametrize("arguments, code", [([], 2), (["--help"], 0), (["no/such/file.py"], 2), (["-m"], 2)])
+@pytest.mark.parametrize("arguments, code", [([], 2), (["--help"], 0), (["no/such/file.py"], 2), (["-m"], 2),
+                                             (["-x"], 2)])
 def test_usage(arguments, code):
     result = subprocess.run([sys.executable, "-m", "shunt", *arguments], capture_output=True, text=True)
     assert result.returncode == code
     assert "usage: python -m shunt" in result.stdout + result.stderr or "no such file" in result.stderr
+
+
+def test_modules_that_are_missing_are_explained():
+    for name, hint in (("torch.nn.functionl", "; did you mean 'functional'?"),
+                       ("torch.optm", "; did you mean 'optim'?"),
+                       ("torch.fft", ": Shunt has no FFT; see docs/differences.md")):
+        result = by_text("-c", f"import {name}")
+        assert (f"ModuleNotFoundError: No module named '{name}': `import torch` is answered by Shunt here, which "
+                f"doesn't have it{hint}\n") in result.stderr
+
+
+def test_tracebacks_begin_with_the_program(tmp_path):
+    result = run(tmp_path, "def f():\n    1 / 0\n\nf()")
+    assert result.returncode == 1
+    lines = [line for line in result.stderr.splitlines() if line.startswith("  File")]
+    file = tmp_path / "program.py"
+    assert lines == [f'  File "{file}", line 4, in <module>', f'  File "{file}", line 2, in f'], result.stderr
+    result = subprocess.run([sys.executable, "-m", "shunt", "-c", "1 / 0"], capture_output=True, text=True)
+    assert result.stderr.splitlines()[1] == '  File "<string>", line 1, in <module>', result.stderr
+
+
+def test_names_are_printed_as_torchs(tmp_path):
+    result = run(tmp_path, """
+        import torch
+        x = torch.ones(2, dtype=torch.float64)
+        print(str(x.dtype) == "torch.float64", torch.channels_last, x.layout, x.shape, x.type(), x.type("torch.IntTensor"))
+        print(x, type(x), torch.FloatTensor, x.max(0), x.mode(0), torch.typename(x), f"{torch.float32}")
+        print(torch.overrides.resolve_name(torch.Tensor.add))
+        import pickle
+        assert pickle.loads(pickle.dumps([x.dtype, x.shape])) == [x.dtype, x.shape]
+        """)
+    assert result.stderr == ""
+    assert result.stdout == (
+        "True torch.channels_last torch.strided torch.Size([2]) torch.DoubleTensor tensor([1, 1], dtype=torch.int32)\n"
+        "tensor([1., 1.], dtype=torch.float64) <class 'torch.Tensor'> <class 'torch.FloatTensor'> "
+        "torch.return_types.max(\nvalues=tensor(1., dtype=torch.float64),\nindices=tensor(0)) "
+        "torch.return_types.mode(\nvalues=tensor(1., dtype=torch.float64),\nindices=tensor(1)) torch.DoubleTensor "
+        "torch.float32\ntorch.Tensor.add\n")
+    assert str(shunt.float32) == "shunt.float32"
 
 
 def test_info():

@@ -183,9 +183,9 @@ def test_policies_of_mixed_dtypes():
         assert shunt.index_copy(a, 0, at, low).dtype is shunt.float32
         assert shunt.cdist(a, a.bfloat16()).dtype is shunt.float32
         assert shunt.nn.functional.prelu(low, a[0, :1]).dtype is shunt.bfloat16
-        with pytest.raises(RuntimeError):
+        with pytest.raises(RuntimeError, match="index_copy"):
             a.index_copy_(0, at, low)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError, match="index_copy"):
         shunt.index_copy(a, 0, at, low)
 
 

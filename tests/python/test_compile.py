@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import warnings
 import weakref
 from collections import namedtuple
 
@@ -438,6 +439,23 @@ def test_a_function_goes_when_nobody_has_it():
     references = make()
     gc.collect()
     assert [r() for r in references] == [None, None]
+
+
+@pytest.mark.parametrize("check", ["first", "always", "never"])
+@pytest.mark.parametrize("counter", [[0], bytearray(1)], ids=["list", "bytearray"])
+def test_a_counter_counts_each_call_once(check, counter):
+    counter[0] = 0
+
+    def function(x):
+        counter[0] += 1
+        return x + float(counter[0])
+
+    f = shunt.compile(function, options={"check": check})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = [f(shunt.zeros(1)).item() for _ in range(6)]
+    assert results == [1, 2, 3, 4, 5, 6]
+    assert counter[0] == 6
 
 
 CHECKED = """

@@ -33,7 +33,7 @@ RUNS = {
                           r"fullgraph: 1 product replaced, 2 graphs run, True\n"),
     "custom_operator": ([], r"values .*\ngradients .*\ngradcheck True\ncalled by name: True\nfake: \(1000, 1000\)\n"),
     "arrays": ([], r"from_numpy shares memory: True\nDLPack shares memory, both ways: True\nthe array API: .*\n"
-                   r"NumPy's functions take tensors: .*\n|skipped: .*\n"),
+                   r"NumPy's functions take tensors: .*\n"),
     "files": ([],
               r"(weights\.\w+: the same tensors\n){3}resumed after epoch 3 with the same bits: True\n"
               r"truncated: .*'short\.safetensors'.*\nwith a command in it: UnpicklingError: .*\n"),
@@ -66,6 +66,8 @@ def test_a_script_runs(name):
     options, shown = RUNS[name]
     python = [sys.executable, "-m", "shunt"] if name in AS_TORCH else [sys.executable]
     run = subprocess.run([*python, str(FOLDER / f"{name}.py"), *options], capture_output=True, text=True, timeout=300)
+    if run.returncode == 77:
+        pytest.skip(run.stdout)
     assert run.returncode == 0, run.stderr
     assert re.fullmatch(shown, run.stdout), run.stdout
 

@@ -289,8 +289,53 @@ def test_custom_op_must_not_return_an_argument():
     def same(x: shunt.Tensor) -> shunt.Tensor:
         return x
 
-    with pytest.raises(RuntimeError, match="must not also be an input"):
-        same(shunt.ones(2))
+    @shunt.library.custom_op("customlib::part", mutates_args=())
+    def part(x: shunt.Tensor, y: shunt.Tensor) -> List[shunt.Tensor]:
+        return [x + 1, y[1:]]
+
+    whole = "customlib::{0}: test_custom_op_must_not_return_an_argument.<locals>.{0}() returns {1}, but what a " \
+            "custom operator returns must not also be an input, nor share its memory; return a clone()"
+    for call, name, what in ((lambda: same(shunt.ones(2)), "same", "its argument 'x'"),
+                             (lambda: part(shunt.ones(2), shunt.ones(2)), "part", "a view of its argument 'y'"),
+                             (lambda: part(shunt.ones(2), y=shunt.ones(2)), "part", "a view of its argument 'y'")):
+        with pytest.raises(RuntimeError) as caught:
+            call()
+        assert str(caught.value) == whole.format(name, what)
+    empty = shunt.empty(0)
+    assert part(empty, empty)[1].shape == (0,)
+
+
+@pytest.mark.parametrize("returns, result, kind, message", [
+    ("Tensor", 5, TypeError, "the result of {}: expected Tensor, got int"),
+    ("Tensor", True, TypeError, "the result of {}: expected Tensor, got bool"),
+    ("Tensor", "text", TypeError, "the result of {}: expected Tensor, got str"),
+    ("Tensor[]", [5], TypeError, "the result of {}: expected Tensor[], got a list whose element 0 is of type int"),
+    ("Tensor[]", 5, TypeError, "the result of {}: expected Tensor[], got int"),
+    ("int", 2.5, TypeError, "the result of {}: expected int, got float"),
+    ("(Tensor, Tensor)", 5, RuntimeError, "{} must return a tuple of 2, got int"),
+    ("(Tensor, Tensor)", (shunt.ones(1),), RuntimeError, "{} must return 2 values, got 1"),
+    ("(Tensor, Tensor)", (shunt.ones(1), 5), TypeError, "result 2 of {}: expected Tensor, got int"),
+    ("()", 5, RuntimeError, "{} must return None, as the operator has no results, got int"),
+])
+def test_results_of_kernels_are_checked(ns, lib, returns, result, kind, message):
+    def wrong(*args):
+        return result
+
+    what = f"test_results_of_kernels_are_checked.<locals>.wrong (test_library.py:{wrong.__code__.co_firstlineno})"
+    custom = shunt.library.custom_op(f"{ns}::custom", mutates_args=(), schema=f"(Tensor x) -> {returns}")(wrong)
+    lib.define(f"f(Tensor x) -> {returns}")
+    lib.impl("f", wrong, "CPU")
+    for call, name in ((getattr(shunt.ops, ns).f, "f"), (custom, "custom")):
+        for requires_grad in (False, True):
+            with pytest.raises(kind) as caught:
+                call(shunt.ones(2, requires_grad=requires_grad))
+            assert str(caught.value) == f"operator {ns}::{name}: {message.format(what)}"
+
+
+def test_a_kernel_may_return_none_for_a_tensor(ns, lib):
+    lib.define("f(Tensor x) -> Tensor")
+    lib.impl("f", lambda x: None, "CPU")
+    assert getattr(shunt.ops, ns).f(shunt.ones(1)) is None
 
 
 def test_custom_op_that_writes():

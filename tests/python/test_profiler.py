@@ -1,5 +1,6 @@
 """profile: which operators a block calls, sums, tables, schedules."""
 
+import gzip
 import json
 
 import pytest
@@ -114,3 +115,15 @@ def test_a_trace_is_written(tmp_path):
     seen.export_chrome_trace(str(tmp_path / "trace.json"))
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     assert "aten::exp" in [event["name"] for event in events]
+
+
+@pytest.mark.parametrize("use_gzip", [False, True])
+def test_traces_for_tensorboard(tmp_path, use_gzip):
+    handler = shunt.profiler.tensorboard_trace_handler(str(tmp_path / "new"), "worker", use_gzip)
+    with shunt.profiler.profile(on_trace_ready=handler) as profile:
+        shunt.ones(2) + 1
+    (path,) = (tmp_path / "new").iterdir()
+    assert path.name.startswith("worker.") and path.name.endswith(".pt.trace.json" + (".gz" if use_gzip else ""))
+    with (gzip.open if use_gzip else open)(path, "rb") as file:
+        assert any(event["name"] == "aten::add" for event in json.load(file)["traceEvents"])
+    assert profile.total_average().count == len(profile.events())

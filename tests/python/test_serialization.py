@@ -2,7 +2,9 @@
 
 import errno
 import io
+import os
 import pickle
+import stat
 import zipfile
 from collections import OrderedDict
 
@@ -152,6 +154,25 @@ def test_a_failed_save_leaves_the_file(tmp_path):
         shunt.save({}, str(tmp_path / "no" / "such" / "folder.pt"))
 
 
+def test_only_files_are_replaced(tmp_path):
+    """A rename would put a file in the place of /dev/null, for every program of the machine."""
+    pipe = str(tmp_path / "pipe")
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        shunt.save({"x": 1}, pipe)
+        assert stat.S_ISFIFO(os.stat(pipe).st_mode)
+        assert shunt.load(io.BytesIO(os.read(reader, 1 << 16))) == {"x": 1}
+    finally:
+        os.close(reader)
+    link = tmp_path / "link"
+    link.symlink_to("state.pt")
+    shunt.save({"x": 2}, link)
+    assert link.is_symlink() and shunt.load(tmp_path / "state.pt") == {"x": 2}
+    with pytest.raises(RuntimeError, match=f"can't write {tmp_path}: it is a directory"):
+        shunt.save({}, tmp_path)
+
+
 def archive_of(data, **entries):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -212,12 +233,33 @@ def test_a_tensor_reaches_no_memory_of_others(data, bytes_):
     assert shunt.load(archive_of(tensor_of(4, 1, 3, 1), data__0=b"\0" * 16)).tolist() == [0.0] * 3
 
 
-@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04" + b"\0" * 40])
-def test_damaged_files(tmp_path, content):
+OLD_MAGIC = pickle.dumps(0x1950a86a20f9469cfc6c, protocol=2)
+
+
+@pytest.mark.parametrize("content, kind", [
+    (b"", "empty"),
+    (b"not a zip", "a text file, not an archive that torch.save writes; it begins with 'not a zip'"),
+    (b"PK\x03\x04" + b"\0" * 40,
+     "a zip file whose directory is missing, as of a file that was cut off: write or copy it again"),
+    (b"\x93NUMPY\x01\x00", "an array of NumPy's: shunt.from_numpy(numpy.load(file)) reads it"),
+    (pickle.dumps([1, 2]), "a pickle, not an archive that torch.save writes since PyTorch 1.6: pickle.load reads it"),
+    (OLD_MAGIC, "in the format that torch.save had before PyTorch 1.6: load it with PyTorch, and save it again"),
+    (b"\x10" + b"\0" * 7 + b"{}" + b" " * 14,
+     "a safetensors file, by its contents: give it a name that ends in .safetensors"),
+    (b"\xff\xfe\x00", "no archive that torch.save writes since PyTorch 1.6"),
+], ids=lambda v: None if isinstance(v, bytes) else v[:14])
+def test_damaged_files(tmp_path, content, kind):
     path = tmp_path / "damaged.pt"
     path.write_bytes(content)
-    with pytest.raises(RuntimeError, match="no archive"):
+    with pytest.raises(RuntimeError) as caught:
         shunt.load(path)
+    assert str(caught.value) == f"load(): {path} is {kind}"
+    with open(path, "rb") as file, pytest.raises(RuntimeError) as caught:
+        shunt.load(file)
+    assert str(caught.value) == f"load(): the file is {kind}"
+
+
+def test_missing_files(tmp_path):
     for name in ("missing.pt", "missing.safetensors"):
         with pytest.raises(FileNotFoundError, match="there is no such file") as caught:
             shunt.load(tmp_path / name)
@@ -239,6 +281,61 @@ def test_settings_that_are_refused(tmp_path):
         shunt.load(tmp_path / "x", pickle_module=pickle)
     with pytest.raises(NotImplementedError, match="map_location"):
         shunt.load(tmp_path / "x", map_location="cuda")
+
+
+def test_where_tensors_are_loaded(tmp_path):
+    path, x = tmp_path / "a.pt", shunt.arange(6.0)
+    shunt.save({"x": x, "part": x[2:]}, path)
+    seen = []
+
+    def note(storage, location):
+        seen.append((type(storage), location, storage.nbytes()))
+        return storage
+
+    for place in (note, lambda storage, location: None, lambda storage, location: storage.clone(), {"cuda:0": "cpu"},
+                  {"cpu": shunt.device("cpu")}, "cpu", shunt.device("cpu")):
+        got = shunt.load(path, map_location=place)
+        assert got["x"].tolist() == x.tolist() and got["part"].tolist() == x[2:].tolist()
+        got["x"][2] = 9
+        assert got["part"][0].item() == 9
+    assert seen == [(shunt.UntypedStorage, "cpu", 24)]
+    for place in ("meta", {"cpu": "meta"}):
+        got = shunt.load(path, map_location=place)
+        assert got["part"].is_meta and got["part"].shape == (4,) and got["part"].storage_offset() == 2
+    shunt.save({"x": x}, tmp_path / "a.safetensors")
+    assert shunt.load(tmp_path / "a.safetensors", map_location="meta")["x"].is_meta
+
+
+@pytest.mark.parametrize("place, error, message", [
+    (5, TypeError, "load(): expected map_location to be None, a device, its name, a dictionary of them or a function, "
+     "got int"),
+    (lambda storage, location: 5, TypeError,
+     "load(): expected what map_location returns to be an UntypedStorage or None, got int"),
+    (lambda storage, location: [][0], IndexError, "list index out of range"),
+    ({"cpu": "cuda"}, NotImplementedError,
+     "load(): map_location={'cpu': 'cuda'} is not supported: tensors are loaded on the CPU or on meta; copy them to "
+     "other devices"),
+])
+def test_places_that_are_refused(tmp_path, place, error, message):
+    shunt.save(shunt.ones(1), tmp_path / "a.pt")
+    with pytest.raises(error) as caught:
+        shunt.load(tmp_path / "a.pt", map_location=place)
+    assert str(caught.value) == message
+
+
+def test_what_is_no_file(tmp_path):
+    for call, message in ((lambda: shunt.load(5), "load(): expected f to be a path, or a file that is open for "
+                           "reading, got int"),
+                          (lambda: shunt.save(1, 5), "save(): expected f to be a path, or a file that is open for "
+                           "writing, got int")):
+        with pytest.raises(AttributeError) as caught:
+            call()
+        assert str(caught.value) == message
+    with pytest.raises(RuntimeError) as caught:
+        shunt.save(1, tmp_path)
+    assert str(caught.value) == f"save(): can't write {tmp_path}: it is a directory"
+    with pytest.raises(IsADirectoryError):
+        shunt.load(tmp_path)
 
 
 def test_modules_and_optimizers_as_they_are():

@@ -164,3 +164,12 @@ def test_polygamma_next_to_poles():
     distance = [-1e-20, -1e-5, 1e-5, float(x[3]) + 1, float(x[4]) + 1]
     assert shunt.polygamma(2, x).tolist() == pytest.approx([-2 / d**3 for d in distance], rel=1e-9)
     assert shunt.polygamma(3, x).tolist() == pytest.approx([6 / d**4 for d in distance], rel=1e-9)
+
+
+def test_i0():
+    x = shunt.tensor([0.0, 1.0, -2.5, 30.0], dtype=shunt.float64)
+    # Of SciPy's i0.
+    expected = [1.0, 1.2660658777520084, 3.2898391440501231, 781672297823.97748]
+    assert shunt.allclose(shunt.i0(x), shunt.tensor(expected, dtype=shunt.float64), rtol=1e-14)
+    assert shunt.special.i0 is shunt.i0 and shunt.i0(shunt.tensor([1, 2])).dtype is shunt.float32
+    assert shunt.autograd.gradcheck(shunt.i0, x[1:3].clone().requires_grad_())

@@ -1,5 +1,8 @@
 """The messages of lookups by name that find nothing, whole, with the names that are near."""
 
+import copy
+import inspect
+
 import pytest
 
 import shunt
@@ -91,3 +94,93 @@ def test_options_of_compile():
     assert message_of(lambda: shunt.compile(f, backend="inductr")).endswith("; did you mean 'inductor'?")
     assert message_of(lambda: shunt.compile(f, mode="reduce_overhead")).endswith("; did you mean 'reduce-overhead'?")
     assert message_of(lambda: shunt.compile(f, options={"max_varants": 3})).endswith("; did you mean 'max_variants'?")
+
+
+def test_arguments_of_constructors():
+    optim, weight = shunt.optim, nn.Parameter(shunt.ones(1))
+    for call, message in (
+        (lambda: nn.Linear(2, 3, bais=True),
+         "Linear() got an unexpected keyword argument 'bais'; did you mean 'bias'?"),
+        (lambda: nn.GRU(2, 3, batchfirst=True),
+         "GRU() got an unexpected keyword argument 'batchfirst'; did you mean 'batch_first'?"),
+        (lambda: nn.CrossEntropyLoss(reductin="mean"),
+         "CrossEntropyLoss() got an unexpected keyword argument 'reductin'; did you mean 'reduction'?"),
+        (lambda: optim.Adam([weight], beta=(0.9, 0.9)),
+         "Adam() got an unexpected keyword argument 'beta'; did you mean 'betas'?"),
+        (lambda: optim.AdamW([weight], wieght_decay=1.0),
+         "AdamW() got an unexpected keyword argument 'wieght_decay'; did you mean 'weight_decay'?"),
+        (lambda: shunt.utils.data.DataLoader([1], num_worker=1),
+         "DataLoader() got an unexpected keyword argument 'num_worker'; did you mean 'num_workers'?"),
+        (lambda: shunt.compile(len, fulgraph=True),
+         "compile() got an unexpected keyword argument 'fulgraph'; did you mean 'fullgraph'?"),
+        (lambda: shunt.profiler.profile(activites=[]),
+         "profile() got an unexpected keyword argument 'activites'; did you mean 'activities'?"),
+        (lambda: shunt.autograd.profiler.profile(record_shape=True),
+         "profile() got an unexpected keyword argument 'record_shape'; did you mean 'record_shapes'?"),
+        (lambda: Net(1), "Net() takes at most 0 positional arguments, got 1"),
+    ):
+        assert message_of(call) == message
+
+
+def test_signatures_stay():
+    class Derived(nn.Module):
+        def __init__(self, a, *, b=3):
+            super().__init__()
+            self.a = a
+
+        def forward(self, x):
+            return x
+
+    assert str(inspect.signature(Derived)) == "(a, *, b=3)"
+    assert str(inspect.signature(nn.LSTM)).startswith("(input_size, hidden_size, num_layers=1")
+    assert str(inspect.signature(shunt.compile)).startswith("(model=None, *, fullgraph=False")
+    assert copy.deepcopy(Derived(1, b=2)).a == 1
+
+    class Mixed(nn.Module, dict):
+        pass
+
+    assert Mixed().training
+
+
+def test_names_that_are_missing_on_purpose():
+    assert message_of(lambda: shunt.fft) == (
+        "module 'shunt' has no attribute 'fft': Shunt has no FFT; see docs/differences.md")
+    assert message_of(lambda: shunt.linalg.svd) == (
+        "module 'shunt.linalg' has no attribute 'svd': Shunt has no singular values, eigenvalues, QR or LU; see "
+        "docs/differences.md")
+    assert message_of(lambda: shunt.complex) == (
+        "module 'shunt' has no attribute 'complex': Shunt has no complex numbers; see docs/differences.md")
+    assert message_of(lambda: nn.DataParallel) == (
+        "module 'shunt.nn' has no attribute 'DataParallel': Shunt runs on one machine, without data parallelism; see "
+        "docs/differences.md")
+    for call in (lambda: nn.utils.prune, lambda: shunt.sparse_coo_tensor, lambda: shunt.jit.script):
+        assert message_of(call).endswith("; see docs/differences.md")
+
+
+def test_no_name_that_is_there_is_listed_as_missing():
+    from shunt._missing_names import _reasons
+
+    for path in _reasons:
+        *modules, name = path.split(".")
+        owner = shunt
+        for part in modules:
+            owner = getattr(owner, part, None)
+        if owner is not None and path not in ("distributed", "cpu", "cfloat"):
+            assert not hasattr(owner, name), path
+
+
+def imported(statement):
+    with pytest.raises(ImportError) as caught:
+        exec(statement, {})
+    return str(caught.value)
+
+
+def test_imports():
+    assert imported("from shunt.nn import Liner") == (
+        f"cannot import name 'Liner' from 'shunt.nn' ({nn.__file__}); did you mean 'Linear'?")
+    assert imported("from shunt.optim import Adm").endswith("; did you mean 'Adam' or 'RAdam' or 'NAdam'?")
+    assert imported("from shunt.linalg import svd").endswith(
+        ": Shunt has no singular values, eigenvalues, QR or LU; see docs/differences.md")
+    assert not hasattr(nn, "Liner") and not hasattr(shunt.linalg, "svd")
+    with pytest.raises(AttributeError):
+        nn.Liner

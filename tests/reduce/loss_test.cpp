@@ -70,13 +70,35 @@ TEST(NllLoss, SpecialCases) {
 TEST(NllLoss, ErrorsNameTheShapes) {
   const Tensor x = randomTensor({2, 3}, kFloat);
   EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, 3})); }),
-              ::testing::StartsWith("Target 3 is out of bounds."));
-  EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, -1})); }),
-              ::testing::StartsWith("Target -1 is out of bounds."));
+              ::testing::StartsWith("Target 3 is out of bounds. Argument 'target' has it for sample 1; the input has 3 "
+                                    "classes, so a target is one of [0, 2], or ignore_index, -100 (in aten::nll_loss"));
+  EXPECT_THAT(
+      errorOf([&] { shunt::nll_loss(x, targets({0, -1}), std::nullopt, kSum, 7); }),
+      ::testing::StartsWith("Target -1 is out of bounds. Argument 'target' has it for sample 1; the input has 3 "
+                            "classes, so a target is one of [0, 2], or ignore_index, 7 (in aten::nll_loss"));
   EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0})); }),
               ::testing::StartsWith("size mismatch (got input: [2, 3], target: [1])"));
   EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, 1}).to(kInt)); }),
-              ::testing::StartsWith("expected scalar type Long but found Int"));
+              ::testing::StartsWith("expected scalar type Long but found Int for argument 'target', which holds class "
+                                    "numbers (in aten::nll_loss"));
+  EXPECT_THAT(
+      errorOf([&] { shunt::nll_loss(x, targets({0, 1}), randomTensor({3}, kDouble)); }),
+      ::testing::StartsWith("expected scalar type Float but found Double for argument 'weight', which needs the "
+                            "dtype of 'self' (in aten::nll_loss"));
+  const Tensor images = randomTensor({2, 3, 4}, kFloat);
+  EXPECT_THAT(
+      errorOf([&] { shunt::nll_loss_nd(images, images); }),
+      ::testing::StartsWith("expected scalar type Long but found Float for argument 'target', which holds class "
+                            "numbers (in aten::nll_loss_nd"));
+  const Tensor grad = randomTensor({}, kDouble), total = randomTensor({}, kFloat);
+  EXPECT_THAT(
+      errorOf([&] { shunt::nll_loss_backward(grad, x, targets({0, 1}), {}, kSum, -100, total); }),
+      ::testing::StartsWith("expected scalar type Float but found Double for argument 'grad_output', which needs "
+                            "the dtype of 'self' (in aten::nll_loss_backward"));
+  EXPECT_THAT(
+      errorOf([&] { shunt::nll_loss_backward(total, x, targets({0, 1}), {}, kSum, -100, grad); }),
+      ::testing::StartsWith("expected scalar type Float but found Double for argument 'total_weight', which needs "
+                            "the dtype of 'self' (in aten::nll_loss_backward"));
   EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, 1}), randomTensor({2}, kFloat)); }),
               ::testing::StartsWith("weight tensor should be defined either for all 3 classes or no classes but got "
                                     "weight tensor of shape: [2]"));

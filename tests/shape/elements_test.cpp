@@ -45,12 +45,24 @@ TEST(PackedAccessor, HoldsSizesAndStridesItself) {
   EXPECT_THAT(errorOf([&] { far.packed_accessor64<float, 2>(); }), HasSubstr("expected 2 dims"));
 }
 
+TEST(Item, ANumberThatDoesNotFitNamesTheTypeAskedFor) {
+  const Tensor huge = full({}, 1e30);
+  EXPECT_EQ(errorOf([&] { huge.item<int>(); }), "value cannot be converted to type Int without overflow: 1e+30");
+  EXPECT_EQ(errorOf([&] { huge.item<int64_t>(); }),
+            "value cannot be converted to type int64_t without overflow: 1e+30");
+  EXPECT_EQ(errorOf([&] { huge.item<uint8_t>(); }),
+            "value cannot be converted to type uint8_t without overflow: 1e+30");
+}
+
 TEST(DataPtr, OfATypeIsTheUntypedOne) {
   const Tensor t = arange(6).to(kFloat);
   EXPECT_EQ(t.data_ptr<float>(), t.data_ptr());
   EXPECT_EQ(t.narrow(0, 2, 2).data_ptr<float>(), t.data_ptr<float>() + 2);
   EXPECT_EQ(empty({0}).data_ptr<float>(), empty({0}).data_ptr());
-  EXPECT_THAT(errorOf([&] { t.data_ptr<double>(); }), HasSubstr("expected scalar type Double but found Float"));
+  EXPECT_EQ(
+      errorOf([&] { t.data_ptr<double>(); }),
+      "expected scalar type Double but found Float: data_ptr(), accessor() and packed_accessor() read elements of "
+      "the tensor's dtype only; to() converts a tensor");
   EXPECT_THAT(errorOf([] { empty({2}, TensorOptions(kMeta)).data_ptr<float>(); }), HasSubstr("meta device"));
 }
 

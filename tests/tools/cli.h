@@ -21,11 +21,23 @@ inline std::string good(const std::string& arguments, const std::string& variabl
   return ran.text;
 }
 
+/// Of a command whose work fails.
 inline std::string bad(const std::string& arguments, const std::string& variables = "") {
   const CommandResult ran = runCli(arguments, variables, " 2>&1");
-  EXPECT_NE(ran.status, 0) << arguments << "\n" << ran.text;
-  EXPECT_NE(ran.status, -1) << arguments << "\n" << ran.text;
+  EXPECT_EQ(ran.status, 1) << arguments << "\n" << ran.text;
   return ran.text;
+}
+
+/// Of a mistake in the command line.
+inline std::string wrong(const std::string& arguments, const std::string& variables = "") {
+  const CommandResult ran = runCli(arguments, variables, " 2>&1");
+  EXPECT_EQ(ran.status, 100) << arguments << "\n" << ran.text;
+  return ran.text;
+}
+
+/// The whole text of a mistake.
+inline std::string withHelp(const std::string& message, const std::string& command) {
+  return "shunt: " + message + "\nRun '" + command + " --help' for its options.\n";
 }
 
 }  // namespace shunt::test

@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -29,6 +30,8 @@ using testing::Not;
 
 using test::bad;
 using test::good;
+using test::withHelp;
+using test::wrong;
 
 TEST(Ops, AllAndByFilterAndWithSchemas) {
   size_t lines = 0;
@@ -111,6 +114,34 @@ TEST(ExplainCommand, ADescribedCall) {
   EXPECT_THAT(good("explain cos -a 'float32[2]'", "SHUNT_JIT=0"), HasSubstr("the JIT is off"));
 }
 
+TEST(ExplainCommand, SaysThatACallWouldThrow) {
+  const std::string call = "explain mm -a 'float32[2,3]:grad' -a 'float32[2,3]' ",
+                    error = "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3) (in aten::mm)";
+  EXPECT_THAT(good(call), testing::EndsWith("\nthe call would throw: " + error + "\n"));
+  const auto throws = [](const std::string& line) { return nlohmann::json::parse(good(line + " --json"))["throws"]; };
+  EXPECT_EQ(throws(call), error);
+  EXPECT_EQ(
+      throws("explain add_.Tensor -a 'float32[2]:grad' -a 'float32[2]'"),
+      "a leaf Variable that requires grad is being used in an in-place operation. Use the out-of-place form, or a "
+      "NoGradGuard to change it without recording. (in aten::add_.Tensor)");
+  EXPECT_TRUE(throws("explain add_.Tensor -a 'float32[2]:grad' -a 'float32[2]' --no-grad").is_null());
+  EXPECT_TRUE(throws("explain mm -a 'float32[2,3]' -a 'float32[3,2]'").is_null());
+  EXPECT_TRUE(throws("explain nonzero -a 'float32[2,3]'").is_null()) << "that depends on elements";
+  EXPECT_TRUE(throws("--library " SHUNT_OWN_OPS " explain mine::twice -a 'float32[2]'").is_null())
+      << "it has no Meta kernel";
+}
+
+TEST(ExplainCommand, NeedsNoMemoryForItsTensors) {
+  const std::string text = good("explain mm -a 'float32[100000,1000000]' -a 'float32[1000000,100000]'");
+  EXPECT_THAT(text, AllOf(HasSubstr("Float [100000, 1000000] on cpu, contiguous"), Not(HasSubstr("would throw"))));
+  EXPECT_THAT(good("explain relu -a 'float32[100000,1000000]:strided'"), HasSubstr("on cpu, strided"));
+  EXPECT_THAT(good("explain empty.memory_format -a '[100000,1000000]'"), Not(HasSubstr("would throw")));
+  EXPECT_THAT(
+      wrong("explain relu -a 'float32[1099511627776,1099511627776]'"),
+      testing::StartsWith("shunt: argument 'float32[1099511627776,1099511627776]': the number of elements of sizes "
+                          "[1099511627776, 1099511627776] overflows int64\n"));
+}
+
 TEST(ExplainCommand, Modes) {
   const std::string call = "explain mm -a 'float32[2,2]:grad' -a 'float32[2,2]' --json ";
   const auto chosen = [&](const std::string& mode) {
@@ -120,7 +151,13 @@ TEST(ExplainCommand, Modes) {
   EXPECT_EQ(chosen("--no-grad"), "CPU");
   EXPECT_EQ(chosen("--inference"), "CPU");
   EXPECT_EQ(chosen("--autocast bfloat16"), "AutogradCPU, AutocastCPU, CPU");
-  EXPECT_THAT(bad(call + "--autocast int8"), HasSubstr("bfloat16 or float16"));
+  EXPECT_EQ(wrong(call + "--autocast int8"),
+            withHelp("option '--autocast': expected bfloat16 or float16, got 'int8'", "shunt explain"));
+  EXPECT_EQ(
+      wrong(call + "--autocast bflaot16"),
+      withHelp(
+          "option '--autocast': expected bfloat16 or float16, got 'bflaot16'; did you mean 'bfloat16' or 'float16'?",
+          "shunt explain"));
 }
 
 TEST(Dump, FallbacksAreNamedWithTheirPlaces) {
@@ -130,16 +167,16 @@ TEST(Dump, FallbacksAreNamedWithTheirPlaces) {
   const std::string all = good("dump --fallbacks");
   EXPECT_EQ(all, Dispatcher::singleton().dumpFallbacks());
   EXPECT_THAT(all, testing::ContainsRegex("Python: registered at dispatch_mode.cpp:[0-9]+ \\[boxed\\]"));
-  EXPECT_EQ(bad("dump"), "shunt: name an operator, or --fallbacks or --dangling\n");
+  EXPECT_EQ(wrong("dump"), withHelp("name an operator, or --fallbacks or --dangling", "shunt dump"));
 }
 
 TEST(Trace, EachStepAsTextAndAsJson) {
-  const std::string call = "explain relu -a 'float32[2]:grad'";  // makes its argument by calls
+  const std::string call = "explain relu -a 'float32[2]:meta'";  // makes its argument by calls
   const auto traced = [&](const std::string& value) {
     return test::runCli(call, "SHUNT_TRACE=" + value, " 2>&1 >/dev/null").text;
   };
   EXPECT_THAT(traced("1"), AllOf(HasSubstr("call aten::ones keys={BackendSelect} -> BackendSelect [kernel]\n"),
-                                 HasSubstr("redispatch aten::ones keys={CPU} -> CPU [CompositeExplicitAutograd]\n")));
+                                 HasSubstr("redispatch aten::ones keys={Meta} -> Meta [CompositeExplicitAutograd]\n")));
   for (const char* on : {"on", "TRUE", "Yes"}) EXPECT_THAT(traced(on), HasSubstr("call aten::ones")) << on;
   for (const char* off : {"0", "off", "False", "NO"}) EXPECT_THAT(traced(off), Not(HasSubstr("aten::ones"))) << off;
   EXPECT_THAT(traced("jsn"),
@@ -181,6 +218,28 @@ TEST(Info, AsText) {
   EXPECT_THAT(text, HasSubstr("\n  SHUNT_JIT_CACHE=off (set)\n"));
 }
 
+TEST(Info, ADirectoryOfTheCacheThatCannotBeMade) {
+  const std::string variable = "SHUNT_JIT_CACHE=/proc/self/x", problem = variable + ": No such file or directory";
+  EXPECT_EQ(test::runCli("ops ::relu_", variable, " 2>&1").text,
+            "shunt: warning: " + problem + "; there is no disk cache of compiled code\naten::relu_\n");
+  EXPECT_EQ(test::runCli("ops ::relu_", variable + " SHUNT_JIT=0", " 2>&1").text, "aten::relu_\n");
+  EXPECT_THAT(good("info", variable), HasSubstr("\ncache    none: " + problem + "\n"));
+  const auto cache = nlohmann::json::parse(good("info --json", variable))["cache"];
+  EXPECT_EQ(cache["problem"], problem);
+  EXPECT_EQ(cache["directory"], "");
+  EXPECT_EQ(bad("cache list", variable + " SHUNT_LOG=error"),
+            "shunt: " + problem + "; name another directory with --directory\n");
+  const test::TemporaryFolder folder("unusable_cache");
+  const std::string file = folder.path() / "file";
+  std::ofstream(file) << "somebody's";
+  EXPECT_THAT(good("info", "SHUNT_JIT_CACHE=" + file + "/x"),
+              HasSubstr("\ncache    none: SHUNT_JIT_CACHE=" + file + "/x: Not a directory\n"));
+  EXPECT_THAT(good("info", "SHUNT_JIT_CACHE=" + file),
+              HasSubstr("\ncache    none: SHUNT_JIT_CACHE=" + file + ": Not a directory\n"));
+  EXPECT_THAT(good("info", "SHUNT_JIT_CACHE=" + (folder.path() / "a/b").string()),
+              HasSubstr("\ncache    " + (folder.path() / "a/b").string() + ": 0 files, "));
+}
+
 TEST(Info, AsJson) {
   const test::TemporaryFolder folder("info");
   std::ofstream(folder.path() / "a.thunk") << "12345";
@@ -191,9 +250,11 @@ TEST(Info, AsJson) {
   EXPECT_EQ(json["isa"]["used"], isa_name());
   EXPECT_EQ(json["blas"]["problem"], "");
   EXPECT_FALSE(json["jit"]["enabled"]);
-  EXPECT_EQ(
-      json["cache"],
-      (nlohmann::json{{"directory", folder.path().string()}, {"files", 1}, {"bytes", 5}, {"limit_bytes", 2 << 20}}));
+  EXPECT_EQ(json["cache"], (nlohmann::json{{"directory", folder.path().string()},
+                                           {"problem", ""},
+                                           {"files", 1},
+                                           {"bytes", 5},
+                                           {"limit_bytes", 2 << 20}}));
   ASSERT_EQ(json["variables"].size(), detail::environment::kNumVariables);
   for (size_t i = 0; i < json["variables"].size(); ++i)
     EXPECT_EQ(json["variables"][i]["name"], detail::environment::kTable[i].name);
@@ -205,11 +266,38 @@ TEST(Info, AsJson) {
   EXPECT_EQ(jit["expected"], "on or off");
 }
 
+TEST(Info, NamesTheLevelInUse) {
+  for (const char* level : {"baseline", "v3", "v4"}) {
+    const std::string variable = std::string("SHUNT_ISA=") + level;
+    const auto json = nlohmann::json::parse(good("info --json", variable + " SHUNT_LOG=error"));
+    const auto& shown = *std::ranges::find(json["variables"], "SHUNT_ISA", [](const auto& v) { return v["name"]; });
+    EXPECT_EQ(shown["value"], json["isa"]["used"]);
+    EXPECT_EQ(shown["given"], level);
+    EXPECT_EQ(shown["is_set"], json["isa"]["used"] == level);
+    if (!shown["is_set"]) EXPECT_EQ(shown["expected"], "a level of this CPU and build");
+  }
+}
+
+// Beyond the limit, making a file larger sends a signal that ends the process.
+TEST(Stats, AReportBeyondTheLimitOfFileSizesEndsNoProgram) {
+  const test::TemporaryFolder folder("stats");
+  const std::string file = (folder.path() / "report.json").string();
+  const auto run = [](const std::string& variable, const std::string& streams) {
+    return test::runCommand("ulimit -f 0; env -u SHUNT_LOG -u SHUNT_JIT_CACHE " + variable + " " SHUNT_CLI " ops relu" +
+                            streams);
+  };
+  const test::CommandResult to_file = run("SHUNT_STATS=" + file, " 2>&1");
+  EXPECT_EQ(to_file.status, 0) << to_file.text;
+  EXPECT_THAT(to_file.text, HasSubstr("SHUNT_STATS: can't write " + file));
+  EXPECT_EQ(run("SHUNT_STATS=1", " 2>" + file).status, 0);
+}
+
 TEST(Info, ThePageOfVariablesIsWhatTheTableSays) {
   std::ifstream in(SHUNT_SOURCE_DIR "/docs/environment.md");
   EXPECT_EQ(good("info --environment"), std::string(std::istreambuf_iterator<char>(in), {}))
       << "run build/<preset>/bin/shunt info --environment >docs/environment.md";
-  EXPECT_THAT(bad("info --environment --json"), HasSubstr("--json excludes --environment"));
+  EXPECT_EQ(wrong("info --environment --json"),
+            withHelp("give either --json or --environment, not both", "shunt info"));
 }
 
 TEST(Environment, AMisspeltVariableIsReportedOnceAtLoad) {
@@ -257,15 +345,19 @@ TEST(ExplainCommand, TheOverloadThatTakesTheArguments) {
 
 TEST(ExplainCommand, WhatIsWrongIsSaid) {
   EXPECT_THAT(bad("explain relu"), HasSubstr("argument 'self' of aten::relu is missing"));
-  EXPECT_THAT(bad("explain relu -a 'float32[2'"),
+  EXPECT_THAT(wrong("explain relu -a 'float32[2'"),
               AllOf(HasSubstr("'float32[2': not understood"), HasSubstr("An argument is one of")));
-  EXPECT_THAT(bad("explain relu -a 'float32[x]'"), HasSubstr("'x' is not a size"));
-  EXPECT_THAT(bad("explain relu -a 'float32[2]:fast'"), HasSubstr("'fast' is none of grad, strided, meta"));
-  EXPECT_THAT(bad("explain relu -a 'int32[2]:grad'"), HasSubstr("floating point"));
+  EXPECT_THAT(wrong("explain relu -a 'float32[x]'"), HasSubstr("'x' is not a size"));
+  EXPECT_THAT(wrong("explain relu -a 'float32[2]:fast'"), HasSubstr("'fast' is none of grad, strided, meta"));
+  EXPECT_THAT(wrong("explain relu -a 'int32[2]:grad'"), HasSubstr("floating point"));
   EXPECT_THAT(bad("explain relu -a 3"), HasSubstr("expected Tensor, got"));
   EXPECT_THAT(bad("explain relu -a 'float32[2]' -a 1"), HasSubstr("has 1 arguments, got 2"));
-  EXPECT_THAT(bad("explain add.Tensor -a alpha=1 -a 'float32[2]'"), HasSubstr("arguments without a name come first"));
-  EXPECT_THAT(bad("explain"), HasSubstr("op is required"));
+  EXPECT_THAT(wrong("explain add.Tensor -a alpha=1 -a 'float32[2]'"), HasSubstr("arguments without a name come first"));
+  EXPECT_EQ(
+      wrong("explain"),
+      withHelp("'shunt explain' needs the argument 'op': add.Tensor, aten::add.Tensor; add: the overload that takes "
+               "the arguments",
+               "shunt explain"));
   EXPECT_THAT(bad("--library /nowhere.so ops"), HasSubstr("can't load /nowhere.so"));
 }
 
@@ -308,7 +400,13 @@ TEST(StatsCommand, PrintsTheTableOfAReport) {
                           HasSubstr("aten::mul.Tensor {CPU} (Float contiguous, Float rows)"),
                           HasSubstr("my::op {} (): CPU: nothing to inline"), HasSubstr("CPU changed to kernel")));
   EXPECT_EQ(good("stats --json " + report.file), jit::statsJson(report.stats));
-  EXPECT_THAT(bad("stats /nowhere.json"), HasSubstr("can't read /nowhere.json"));
+  EXPECT_EQ(bad("stats /nowhere.json"), "shunt: can't read /nowhere.json: No such file or directory\n");
+  EXPECT_EQ(bad("stats /"), "shunt: can't read /: it is a directory\n");
+  EXPECT_EQ(bad("stats /dev/null"), "shunt: /dev/null: not a report of jit::stats: it is empty\n");
+  EXPECT_EQ(bad("stats /dev/zero"), "shunt: /dev/zero: not a report of jit::stats: it has more than 67108864 bytes\n");
+  std::ofstream(report.file) << "[]";
+  EXPECT_EQ(bad("stats " + report.file),
+            "shunt: " + report.file + ": not a report of jit::stats: it is no JSON object\n");
   std::ofstream(report.file) << "{}";
   EXPECT_THAT(bad("stats " + report.file), HasSubstr("not a report of jit::stats"));
 }
@@ -385,8 +483,7 @@ TEST(CacheCommand, WhatIsWrongIsSaid) {
   EXPECT_THAT(good("cache clear --directory /nowhere/at/all"), HasSubstr("removed 0 files"));
   EXPECT_THAT(bad("cache list --directory /dev/null"),
               HasSubstr("the disk cache in '/dev/null': can't open it: Not a directory"));
-  EXPECT_THAT(bad("cache"), HasSubstr("subcommand"));
-  EXPECT_THAT(bad("cache", "SHUNT_JIT_CACHE="), HasSubstr("subcommand"));
+  EXPECT_EQ(wrong("cache"), withHelp("name a command: list, verify, clear", "shunt cache"));
   EXPECT_THAT(good("cache list", "SHUNT_JIT_CACHE= XDG_CACHE_HOME=/nowhere"), HasSubstr("in /nowhere/shunt"));
 }
 #else

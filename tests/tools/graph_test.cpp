@@ -58,9 +58,26 @@ TEST(GraphCommand, WhatIsWrongIsSaid) {
   EXPECT_THAT(bad("graph --verify " + file),
               HasSubstr("shunt: Graph::load: '" + file + "': is cut off or has grown: "));
   std::ofstream(file) << "somebody else's";
-  EXPECT_EQ(bad("graph " + file), "shunt: Graph::load: '" + file + "': is no graph that Shunt saved\n");
+  EXPECT_EQ(bad("graph " + file), "shunt: Graph::load: '" + file + "': is not a graph that Graph::save() wrote\n");
   EXPECT_EQ(bad("graph /nowhere.graph"),
             "shunt: Graph::load: '/nowhere.graph': can't be read: No such file or directory\n");
+}
+
+TEST(GraphCommand, NamesTheOptionForAUsersLibrary) {
+  const test::TemporaryFolder folder("graph_command");
+  const std::string file = folder.path() / "custom.graph";
+  {
+    Library m(Library::Kind::kDef, "mine");
+    m.def("twice(Tensor self) -> Tensor");
+    m.impl("twice", DispatchKey::CPU, [](const Tensor& self) { return self.mul(2); });
+    const auto twice = Dispatcher::singleton().findSchemaOrThrow("mine::twice").typed<Tensor(const Tensor&)>();
+    trace([&](const Tensor& x) { return twice.call(x); }, ones({2})).save(file);
+  }
+  EXPECT_EQ(bad("graph " + file),
+            "shunt: Graph::load: '" + file +
+                "': Could not find schema for mine::twice: there is no such operator, nor any other in the namespace "
+                "'mine'\nIf a library of yours defines it, name its shared object: --library FILE\n");
+  EXPECT_THAT(good("graph --library " SHUNT_OWN_OPS " " + file), HasSubstr("mine::twice"));
 }
 
 TEST(GraphCommand, DrawsConstantsListsAndSeveralResults) {

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -57,11 +59,30 @@ TEST(RunCommand, ExitsAsTheProgramDoes) {
   EXPECT_EQ(missing.text, "shunt: can't run ./nowhere: No such file or directory\n");
   EXPECT_EQ(missing.status, 127);
   EXPECT_EQ(test::runCli("run /", "", " 2>&1").status, 126);
-  EXPECT_EQ(bad("run --no-jit"), "shunt: name the program to run: shunt run PROGRAM [ARGUMENT]...\n");
-  EXPECT_EQ(bad("run --no-jti " + kProgram),
-            "shunt: unknown option '--no-jti' of 'shunt run'; did you mean '--no-jit'?\n");
-  EXPECT_EQ(bad("profile --trcae x.json " + kProgram),
-            "shunt: unknown option '--trcae' of 'shunt profile'; did you mean '--trace'?\n");
+  EXPECT_EQ(test::wrong("run --no-jti " + kProgram),
+            test::withHelp("unknown option '--no-jti' of 'shunt run'; did you mean '--no-jit'?", "shunt run"));
+  EXPECT_EQ(test::wrong("profile --trcae x.json " + kProgram),
+            test::withHelp("unknown option '--trcae' of 'shunt profile'; did you mean '--trace'?", "shunt profile"));
+  const test::TemporaryFolder folder("run_here");
+  std::ofstream(folder.path() / "not_in_path") << "";
+  EXPECT_EQ(test::runCommand("cd " + folder.path().string() + " && " SHUNT_CLI " run not_in_path 2>&1").text,
+            "shunt: can't run not_in_path: No such file or directory; the one in this directory is ./not_in_path\n");
+}
+
+// A rename would put a file in the place of /dev/null, for every program of the machine.
+TEST(RunCommand, ReportsReplaceOnlyFiles) {
+  const test::TemporaryFolder folder("report_places");
+  const std::string pipe = folder.path() / "pipe", link = folder.path() / "link", file = folder.path() / "file";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::filesystem::create_symlink(file, link);
+  const auto report = [](const std::string& place, const std::string& before, const std::string& after) {
+    return test::runCommand(before + SHUNT_CLI " run --report " + place + " " + kProgram + " >/dev/null" + after).text;
+  };
+  EXPECT_THAT(report(pipe, "cat " + pipe + " & ", "; wait"), HasSubstr("\"version\""));
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  report(link, "", "");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_THAT(good("stats " + file), HasSubstr("pairs compiled "));
 }
 
 struct Row {

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -113,9 +115,9 @@ TEST_F(GraphFile, EveryKindOfDamageIsAnError) {
   sample().save(path());
   const std::string good = bytes();
   write("no graph at all, but longer than any header would be");
-  EXPECT_THAT(loadError(), AllOf(HasSubstr(path()), HasSubstr("no graph that Shunt saved")));
+  EXPECT_THAT(loadError(), AllOf(HasSubstr(path()), HasSubstr("is not a graph that Graph::save() wrote")));
   write("");
-  EXPECT_THAT(loadError(), HasSubstr("no graph"));
+  EXPECT_THAT(loadError(), HasSubstr("not a graph"));
   std::string other = good;
   other[8] = 99;
   write(other);
@@ -266,6 +268,21 @@ TEST_F(GraphFile, AMissingFileAndAMissingFolder) {
   EXPECT_THAT(errorOf([&] { sample().save(path("no/such/folder")); }), HasSubstr("no/such/folder"));
 }
 
+// A rename would put a file in the place of /dev/null, for every program of the machine.
+TEST_F(GraphFile, OnlyRegularFilesAreReplaced) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  const std::string refused = "': is no regular file, and only those are replaced";
+  EXPECT_EQ(errorOf([&] { sample().save(path("pipe")); }), "Graph::save: '" + path("pipe") + refused);
+  EXPECT_EQ(errorOf([&] { Graph::load(path("pipe")); }), "Graph::load: '" + path("pipe") + "': is no regular file");
+  EXPECT_TRUE(std::filesystem::is_fifo(path("pipe")));
+  std::filesystem::create_symlink("pipe", path("to_pipe"));
+  EXPECT_EQ(errorOf([&] { sample().save(path("to_pipe")); }), "Graph::save: '" + path("to_pipe") + refused);
+  std::filesystem::create_symlink("g.graph", path("link"));
+  sample().save(path("link"));
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
+  EXPECT_EQ(loadError(), "no error") << "the file that the link leads to";
+}
+
 TEST_F(GraphFile, AnOperatorThatIsNotRegistered) {
   {
     Library m(Library::Kind::kDef, "gone");
@@ -300,7 +317,7 @@ TEST_F(GraphFile, WhatNoFileCanHold) {
   EXPECT_THAT(errorOf([&] { drawing.save(path()); }), AllOf(HasSubstr("'generator'"), HasSubstr("no file can hold")));
   const Tensor interior = ones({2}).requires_grad_() * 2;
   const Graph g = trace([&](const Tensor& x) { return x * interior; }, ones({2}));
-  EXPECT_THAT(errorOf([&] { g.save(path()); }), HasSubstr("no leaf"));
+  EXPECT_THAT(errorOf([&] { g.save(path()); }), HasSubstr("not a leaf"));
   EXPECT_FALSE(std::filesystem::exists(path()));
 }
 

@@ -42,6 +42,10 @@ class BatchingErrors : public testing::Test {
   Library lib_{Library::Kind::kDef, "batching_errors"};
 };
 
+// A forgotten dimension would give each sample the whole batch's value.
+static_assert(std::is_constructible_v<Batched, Tensor, std::nullopt_t>);
+static_assert(!std::is_constructible_v<Batched, Tensor> && !std::is_aggregate_v<Batched>);
+
 TEST_F(BatchingErrors, OfDimensions) {
   const std::string rule = "vmap: the batching rule of operator batching_errors::one returned ";
   EXPECT_EQ(anywhere(ofOne([](const Batched& x) { return Batched{x.value, 2}; })),

@@ -78,7 +78,9 @@ def groups(root):
             rows.setdefault(line, target)
     for line, target in rows.items():
         page = (root / INDEX).parent / target.partition("#")[0]
-        title = [title for begin, title in sections if begin < line][-1]
+        title = next((title for begin, title in reversed(sections) if begin < line), None)
+        if title is None:
+            raise SystemExit(f"{INDEX}:{line}: a table of pages before the first section")
         found[title].append(page.resolve().relative_to(root).as_posix())
     return found
 

@@ -1,18 +1,22 @@
 #include "tools/shunt/argument.h"
 
+#include "tools/shunt/command.h"
+#include "tools/shunt/value.h"
+
 #include <shunt/core/by_name.h>
 #include <shunt/core/near_names.h>
 #include <shunt/shunt.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <optional>
 
 namespace shunt::cli {
 namespace {
 
 [[noreturn]] void fail(const std::string& text, const std::string& why) {
-  throw Error("argument '" + text + "': " + why + R"(
+  throw Mistake("argument " + shownValue(text) + ": " + why + R"(
 An argument is one of
   float32[2,3]           a tensor of ones: dtype and sizes; after a colon and with commas between: grad, strided, meta
   [float32[2],int64[3]]  a list of tensors
@@ -58,47 +62,74 @@ std::optional<T> number(std::string_view text) {
   return value;
 }
 
-/// Every second element of one twice as long.
-Tensor strided(const std::vector<int64_t>& sizes, const TensorOptions& options, const std::string& text) {
-  if (sizes.empty()) fail(text, "a tensor without dimensions can't be strided");
-  std::vector<int64_t> doubled = sizes;
-  doubled.back() *= 2;
-  return ones(doubled, options).slice(-1, 0, doubled.back(), 2);
+/// What a text says of a tensor.
+struct Described {
+  ScalarType dtype;
+  std::vector<int64_t> sizes;
+  bool grad = false, strided = false, meta = false;
+};
+
+Tensor withoutElements(const std::vector<int64_t>& sizes, ScalarType dtype) {
+  alignas(64) static std::byte place[64];  // an address only
+  return from_blob(place, sizes, TensorOptions(dtype));
 }
 
-std::optional<IValue> tensor(const std::string& text) {
+Tensor make(const Described& d, Elements elements) {
+  std::vector<int64_t> sizes = d.sizes;
+  if (d.strided) {  // every second element of one twice as long
+    SHUNT_CHECK(!sizes.empty(), "a tensor without dimensions can't be strided");
+    SHUNT_CHECK(!__builtin_mul_overflow(sizes.back(), 2, &sizes.back()), "it is too large");
+  }
+  Tensor t = elements == Elements::kNone && !d.meta ? withoutElements(sizes, d.dtype)
+                                                    : ones(sizes, TensorOptions(d.dtype).device(d.meta ? kMeta : kCPU));
+  if (d.strided) t = t.slice(-1, 0, sizes.back(), 2);
+  return d.grad ? t.requires_grad_() : t;
+}
+
+/// What is wrong with the description is found without memory for it.
+Tensor makeChecked(const Described& d, Elements elements, const std::string& text) {
+  try {
+    Tensor t = make(d, Elements::kNone);
+    if (elements == Elements::kNone) return t;
+  } catch (const Error& e) {
+    std::string why = e.what();
+    for (const char* who : {"from_blob: ", "ones: "})  // which the user didn't call
+      if (why.starts_with(who)) why.erase(0, std::string_view(who).size());
+    fail(text, why);
+  }
+  return make(d, elements);
+}
+
+std::optional<IValue> tensor(const std::string& text, Elements elements) {
   const size_t open = text.find('['), close = text.find(']');
   if (open == std::string::npos || open == 0 || close == std::string::npos || close < open) return std::nullopt;
   const auto dtype = dtypeOf(std::string_view(text).substr(0, open));
   if (!dtype) fail(text, "'" + text.substr(0, open) + "' is no dtype" + nearWords(text.substr(0, open)));
-  std::vector<int64_t> sizes;
+  Described d{.dtype = *dtype, .sizes = {}};
   for (const std::string& part : split(std::string_view(text).substr(open + 1, close - open - 1))) {
     const auto size = number<int64_t>(part);
     if (!size || *size < 0) fail(text, "'" + part + "' is not a size");
-    sizes.push_back(*size);
+    d.sizes.push_back(*size);
   }
   const std::string_view rest = std::string_view(text).substr(close + 1);
   if (!rest.empty() && rest.front() != ':') fail(text, "what follows the sizes begins with a colon");
-  bool grad = false, is_strided = false, meta = false;
   for (const std::string& part : rest.empty() ? std::vector<std::string>() : split(rest.substr(1)))
     if (part == "grad")
-      grad = true;
+      d.grad = true;
     else if (part == "strided")
-      is_strided = true;
+      d.strided = true;
     else if (part == "meta")
-      meta = true;
+      d.meta = true;
     else
       fail(text,
            "'" + part + "' is none of grad, strided, meta" + detail::didYouMean(part, {"grad", "strided", "meta"}));
-  const TensorOptions options = TensorOptions(*dtype).device(meta ? kMeta : kCPU);
-  Tensor t = is_strided ? strided(sizes, options, text) : ones(sizes, options);
-  return grad ? t.requires_grad_() : t;
+  return makeChecked(d, elements, text);
 }
 
-IValue list(const std::string& text) {
+IValue list(const std::string& text, Elements elements) {
   std::vector<IValue> values;
   for (const std::string& part : split(std::string_view(text).substr(1, text.size() - 2)))
-    values.push_back(parseArgument(part));
+    values.push_back(parseArgument(part, elements));
   const auto all = [&](bool (IValue::*is)() const) {
     return std::all_of(values.begin(), values.end(), [&](const IValue& v) { return (v.*is)(); });
   };
@@ -117,7 +148,7 @@ IValue list(const std::string& text) {
     for (const IValue& v : values) out.push_back(v.toDouble());
     return out;
   }
-  if (!all(&IValue::isTensor)) fail(text, "a list holds numbers or tensors, not both");
+  if (!all(&IValue::isTensor)) fail(text, "a list holds numbers only, bools only or tensors only");
   std::vector<Tensor> out;
   for (const IValue& v : values) out.push_back(v.toTensor());
   return out;
@@ -125,24 +156,25 @@ IValue list(const std::string& text) {
 
 }  // namespace
 
-IValue parseArgument(const std::string& text) {
+IValue parseArgument(const std::string& text, Elements elements) {
   if (text.empty()) fail(text, "it is empty");
   if (text.size() >= 2 && text.front() == '\'' && text.back() == '\'') return text.substr(1, text.size() - 2);
-  if (text.size() >= 2 && text.front() == '[' && text.back() == ']') return list(text);
+  if (text.size() >= 2 && text.front() == '[' && text.back() == ']') return list(text, elements);
   if (text == "none" || text == "None") return {};
   if (text == "true" || text == "false") return text == "true";
   if (const auto n = number<int64_t>(text)) return *n;
   if (const auto x = number<double>(text)) return *x;
   if (const auto dtype = dtypeOf(text)) return *dtype;
-  if (auto t = tensor(text)) return std::move(*t);
+  if (auto t = tensor(text, elements)) return std::move(*t);
   if (text == "cpu" || text == "meta") return Device(text);
   fail(text, "not understood" + nearWords(text));
 }
 
-std::pair<std::string, IValue> parseNamed(const std::string& text) {
+std::pair<std::string, IValue> parseNamed(const std::string& text, Elements elements) {
   const size_t equals = text.find('=');
-  if (equals == std::string::npos || text.front() == '\'') return {"", parseArgument(text)};
-  return {text.substr(0, equals), parseArgument(text.substr(equals + 1))};
+  if (equals == std::string::npos || text.front() == '\'') return {"", parseArgument(text, elements)};
+  if (equals == 0) fail(text, "there is no name before =");
+  return {text.substr(0, equals), parseArgument(text.substr(equals + 1), elements)};
 }
 
 }  // namespace shunt::cli

@@ -12,10 +12,16 @@
 
 namespace shunt::cli {
 
-/// Throws shunt::Error that shows the text and what it may be.
-IValue parseArgument(const std::string& text);
+/// What stands behind a tensor on the CPU.
+enum class Elements : uint8_t {
+  kOnes,
+  kNone,  // no memory, whatever its sizes: enough for dtypes, shapes and keys; nobody may read or write elements
+};
+
+/// Throws Mistake with the text and what it may be.
+IValue parseArgument(const std::string& text, Elements elements);
 
 /// "alpha=2": the name, empty where there is none, and the value.
-std::pair<std::string, IValue> parseNamed(const std::string& text);
+std::pair<std::string, IValue> parseNamed(const std::string& text, Elements elements);
 
 }  // namespace shunt::cli

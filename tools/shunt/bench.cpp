@@ -14,6 +14,7 @@
 #include "tools/shunt/call.h"
 #include "tools/shunt/command.h"
 #include "tools/shunt/typed_calls.h"
+#include "tools/shunt/value.h"
 
 namespace shunt::cli {
 namespace {
@@ -82,7 +83,7 @@ struct Result {
 };
 
 Result benchCall(const Options& options) {
-  CallArguments given = parseArguments(options.arguments);
+  CallArguments given = parseArguments(options.arguments, Elements::kOnes);
   const OperatorHandle op = pickOperator(options.op, given);
   Stack arguments = completeArguments(op, std::move(given.positional), given.named, "bench");
   const CallModes modes(options);
@@ -148,7 +149,8 @@ Command addBench(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "Time a call, interpreted and compiled");
   addCallOptions(*bench, *options);
   bench->add_option("--repeats", options->repeats, "How many samples the medians are of (101)")
-      ->check(CLI::Range(1, 100000));
+      ->type_name("N")
+      ->check(wholeNumber(1, 100000));
   bench->add_flag("--json", options->json, "Print it as JSON");
   return {bench, [options] {
             // The thorough compile, in this thread, at the first call that is observed; nothing is taken out again.

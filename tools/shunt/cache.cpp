@@ -1,6 +1,8 @@
 // shunt cache list, verify, clear: what lies in the disk cache of thunks and fused loops.
 #include "tools/shunt/command.h"
+#include "tools/shunt/value.h"
 
+#include <shunt/core/system_info.h>
 #include <shunt/jit/cache.h>
 
 #include <fmt/format.h>
@@ -32,6 +34,9 @@ const char* toString(CacheEntry::State state) {
 std::string directoryOf(const std::string& named) {
   if (!named.empty()) return std::filesystem::absolute(named).string();
   const std::string set = jit::cache_directory();
+  if (set.empty())
+    if (const std::string problem = system_info().cache.problem; !problem.empty())
+      throw Error(problem + "; name another directory with --directory");
   const std::string directory = set.empty() ? jit::default_cache_directory() : set;
   SHUNT_CHECK(!directory.empty(), "there is no home directory for the cache; name one with --directory");
   return directory;
@@ -124,7 +129,9 @@ Command addCache(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App* cache = app.add_subcommand("cache", "Look at the disk cache of compiled code (SHUNT_JIT_CACHE)");
   cache->require_subcommand(1);
-  cache->add_option("-d,--directory", options->directory, "Where it is, if not where the environment says");
+  cache->add_option("-d,--directory", options->directory, "Where it is, if not where the environment says")
+      ->type_name("DIRECTORY")
+      ->check(notEmpty("a directory"));
   CLI::App* list = cache->add_subcommand("list", "List what is in it");
   list->add_flag("--json", options->json, "Print it as JSON");
   CLI::App* verify = cache->add_subcommand("verify", "Read all of it; fails if a file is damaged");

@@ -1,20 +1,17 @@
 #include "tools/shunt/call.h"
 
+#include <shunt/core/by_name.h>
 #include <shunt/core/complete_arguments.h>
 
 #include <algorithm>
 
-#include "tools/shunt/argument.h"
 #include "tools/shunt/command.h"
+#include "tools/shunt/value.h"
 
 namespace shunt::cli {
 namespace {
 
-ScalarType autocastDtype(const std::string& name) {
-  if (name == dtypeName(kBFloat16)) return kBFloat16;
-  if (name == dtypeName(kHalf)) return kHalf;
-  throw Error("--autocast takes bfloat16 or float16, not '" + name + "'");
-}
+const std::vector<std::string> kAutocastNames{"bfloat16", "float16"};
 
 bool writesOut(const OperatorHandle& op) {
   return std::ranges::any_of(op.schema().arguments(), [](const Argument& a) { return a.kwarg_only && a.is_write(); });
@@ -39,20 +36,24 @@ void addCallOptions(CLI::App& command, CallOptions& options) {
   command
       .add_option("-a,--arg", options.arguments,
                   "float32[2,3], float32[4,4]:grad,strided, 2.5, alpha=2, [1,2]; in the schema's order")
+      ->type_name("ARGUMENT")
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false);
-  command.add_option("--autocast", options.autocast, "In autocast to this dtype: bfloat16 or float16");
+  command.add_option("--autocast", options.autocast, "In autocast to this dtype: bfloat16 or float16")
+      ->type_name("DTYPE")
+      ->check(oneOf(kAutocastNames));
   command.add_flag("--no-grad", options.no_grad, "With grad mode off");
   command.add_flag("--inference", options.inference, "In inference mode");
 }
 
-CallArguments parseArguments(const std::vector<std::string>& texts) {
+CallArguments parseArguments(const std::vector<std::string>& texts, Elements elements) {
   CallArguments out;
   for (const std::string& text : texts) {
-    auto [name, value] = parseNamed(text);
-    SHUNT_CHECK(name.empty() || !out.named.contains(name), "argument '", name, "' is given twice");
-    SHUNT_CHECK(!name.empty() || out.named.empty(), "argument '", text, "': arguments without a name come first");
+    auto [name, value] = parseNamed(text, elements);
+    if (!name.empty() && out.named.contains(name)) throw Mistake("argument '" + name + "' is given twice");
+    if (name.empty() && !out.named.empty())
+      throw Mistake("argument '" + text + "': arguments without a name come first");
     if (name.empty())
       out.positional.push_back(std::move(value));
     else
@@ -80,7 +81,7 @@ OperatorHandle pickOperator(const std::string& name, const CallArguments& argume
 
 CallModes::CallModes(const CallOptions& options) : grad_(!options.no_grad) {
   if (options.inference) inference_.emplace();
-  if (options.autocast) autocast_.emplace(kCPU, autocastDtype(*options.autocast));
+  if (options.autocast) autocast_.emplace(kCPU, dtypeNamed(*options.autocast));
 }
 
 }  // namespace shunt::cli

@@ -36,8 +36,8 @@ Command addDump(CLI::App& app) {
   fallbacks->excludes(op)->excludes(dangling);
   dangling->excludes(op);
   return {dump, [options] {
-            SHUNT_CHECK(!options->op.empty() || options->fallbacks || options->dangling,
-                        "name an operator, or --fallbacks or --dangling");
+            if (options->op.empty() && !options->fallbacks && !options->dangling)
+              throw Mistake("name an operator, or --fallbacks or --dangling");
             if (options->fallbacks)
               std::cout << Dispatcher::singleton().dumpFallbacks();
             else if (options->dangling)

@@ -1,11 +1,14 @@
 // shunt explain: what one call does, or what happened to the pairs of a program's report.
 #include <shunt/jit/explain.h>
 
+#include <nlohmann/json.hpp>
+
 #include <iostream>
 #include <memory>
 
 #include "tools/shunt/call.h"
 #include "tools/shunt/command.h"
+#include "tools/shunt/value.h"
 
 namespace shunt::cli {
 namespace {
@@ -35,12 +38,22 @@ void explainReport(const Options& options) {
   }
 }
 
+std::string withThrows(const std::string& json, const std::string& throws) {
+  auto out = nlohmann::ordered_json::parse(json);
+  out["throws"] = throws.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(throws);
+  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 void explainCall(const Options& options) {
-  CallArguments arguments = parseArguments(options.arguments);
+  const CallArguments arguments = parseArguments(options.arguments, Elements::kNone);
   const OperatorHandle op = pickOperator(options.op, arguments);
   const CallModes modes(options);
-  const jit::Explanation e = jit::explain(op, std::move(arguments.positional), arguments.named);
-  std::cout << (options.json ? e.json() : e.text());
+  const jit::Explanation e = jit::explain(op, arguments.positional, arguments.named);
+  const std::string throws = whyCallThrows(op, arguments);
+  if (options.json)
+    std::cout << withThrows(e.json(), throws);
+  else
+    std::cout << e.text() << (throws.empty() ? "" : "the call would throw: " + throws + "\n");
 }
 
 }  // namespace
@@ -49,8 +62,12 @@ Command addExplain(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App* explain = app.add_subcommand("explain", "Show what a call does, and why it is compiled or is not");
   addCallOptions(*explain, *options);
-  explain->add_option("-r,--report", options->report,
-                      "Explain the pairs of a program that runs or ran, by its report, instead");
+  explain
+      ->add_option("-r,--report", options->report,
+                   "Explain the pairs of a program that runs or ran, by its report, instead")
+      ->type_name("FILE")
+      ->check(notEmpty("a file name"))
+      ->excludes("--arg");
   explain->add_flag("--json", options->json, "Print it as JSON");
   return {explain, [options] {
             options->report.empty() ? explainCall(*options) : explainReport(*options);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "tools/shunt/command.h"
+#include "tools/shunt/value.h"
 
 namespace shunt::cli {
 namespace {
@@ -15,8 +16,16 @@ struct Options {
   bool verify = false, dot = false, json = false;
 };
 
+Graph loadGraph(const std::string& file) {
+  try {
+    return Graph::load(file);
+  } catch (const Error& e) {
+    throw Error(withLibraryHint(e.what()));
+  }
+}
+
 void printGraph(const Options& options) {
-  const Graph graph = Graph::load(options.file);
+  const Graph graph = loadGraph(options.file);
   if (options.verify) {
     try {
       graph.verify();
@@ -39,7 +48,10 @@ void printGraph(const Options& options) {
 Command addGraph(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App* graph = app.add_subcommand("graph", "Print a graph that Graph::save wrote");
-  graph->add_option("file", options->file, "Written by Graph::save")->required();
+  graph->add_option("file", options->file, "Written by Graph::save")
+      ->type_name("FILE")
+      ->check(notEmpty("a file name"))
+      ->required();
   CLI::Option* verify = graph->add_flag("--verify", options->verify,
                                         "Check it instead: exit with 1 and the reason where something is wrong");
   CLI::Option* dot =

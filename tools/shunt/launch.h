@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,13 +17,15 @@ struct Launch {
 
 /// Settings that run and profile share.
 struct CommonSettings {
-  std::optional<int> threads;
-  std::string log;
+  std::string threads, log;
 };
 void addCommonSettings(CLI::App& command, CommonSettings& settings);
 
-/// What stands behind the command's options; throws where there is no program. The command passes its words on as they
-/// are (prefix_command).
+/// The words of a command line without the "--" between the options of a command that starts a program and the program.
+std::vector<char*> withoutMark(const CLI::App& app, std::vector<char*> words);
+
+/// What stands behind the command's options; throws Mistake if there is no program. The command passes its words on as
+/// they are (prefix_command).
 Launch launchOf(const CLI::App& command, const CommonSettings& settings);
 
 /// Becomes the program, which is looked for in PATH as a shell does. Returns 127 where there is none, 126 where it

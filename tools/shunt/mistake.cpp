@@ -1,17 +1,30 @@
-// What is wrong with a command line, and which commands or options may have been meant.
+// What is wrong with a command line, and which commands, options or values may have been meant.
 #include "tools/shunt/command.h"
 
 #include <shunt/core/near_names.h>
 
+#include <algorithm>
 #include <iostream>
 
 namespace shunt::cli {
 namespace {
 
-/// The outermost of the commands that were named which has words that it doesn't take; else the innermost one.
-const CLI::App& mistaken(const CLI::App& app) {
+/// The command that was named last.
+const CLI::App& innermost(const CLI::App& app) {
   const auto named = app.get_subcommands();
-  return named.empty() || !app.remaining().empty() ? app : mistaken(*named.front());
+  return named.empty() ? app : innermost(*named.front());
+}
+
+/// The outermost of the commands that were named which has words that it doesn't take; else the innermost one.
+const CLI::App& withWordsLeft(const CLI::App& app) {
+  const auto named = app.get_subcommands();
+  return named.empty() || !app.remaining().empty() ? app : withWordsLeft(*named.front());
+}
+
+/// The command to which the words belong: one that passes words on has left them to its parent.
+const CLI::App& subject(const CLI::App& command) {
+  const auto named = command.get_subcommands();
+  return named.empty() || !named.front()->get_fallthrough() ? command : subject(*named.front());
 }
 
 /// "shunt cache list"
@@ -42,6 +55,56 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
+/// The option of the command, or of those above it, with whose name the parser's message begins.
+const CLI::Option* optionOf(const CLI::App& command, const std::string& message) {
+  const std::string name = message.substr(0, message.find_first_of(": "));
+  for (const CLI::App* app = &command; app != nullptr; app = app->get_parent())
+    for (const CLI::Option* option : app->get_options())
+      if (option->check_name(name) || (!name.starts_with('-') && option->check_lname(name))) return option;
+  return nullptr;
+}
+
+/// "option '--threads'", "argument 'file'"
+std::string nameOf(const CLI::Option& option) {
+  return (option.get_positional() ? "argument '" : "option '") + option.get_name() + "'";
+}
+
+std::string missing(const CLI::App& command, const CLI::ParseError& error) {
+  for (const CLI::Option* option : command.get_options())
+    if (option->get_required() && option->count() == 0)
+      return "'" + fullName(command) + "' needs the " + nameOf(*option) + ": " + option->get_description();
+  const std::vector<std::string> commands = commandsOf(command);
+  return commands.empty() ? error.what() : "name a command: " + joined(commands);
+}
+
+std::string wrongOption(const CLI::Option& option, const CLI::ParseError& error) {
+  const std::string message = error.what();
+  if (option.count() > 1 && option.get_multi_option_policy() == CLI::MultiOptionPolicy::Throw)
+    return nameOf(option) + " is given " + std::to_string(option.count()) + " times";
+  if (option.get_items_expected_max() == 0) return nameOf(option) + " takes no value";
+  if (dynamic_cast<const CLI::ValidationError*>(&error) != nullptr)
+    return nameOf(option) + message.substr(std::min(message.find(": "), message.size()));
+  return nameOf(option) + " needs a value: " + option.get_type_name();
+}
+
+std::string messageOf(const CLI::App& command, const CLI::ParseError& error) {
+  const std::string message = error.what();
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) return missing(command, error);
+  if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
+    constexpr std::string_view kBetween = " excludes ";
+    const size_t at = message.find(kBetween);
+    if (at != message.npos)
+      return "give either " + message.substr(0, at) + " or " + message.substr(at + kBetween.size()) + ", not both";
+  }
+  const CLI::Option* option = optionOf(command, message);
+  return option != nullptr ? wrongOption(*option, error) : message;
+}
+
+int report(const CLI::App& command, const std::string& message) {
+  std::cerr << "shunt: " << message << "\nRun '" << fullName(command) << " --help' for its options.\n";
+  return kMistakeStatus;
+}
+
 }  // namespace
 
 std::string unknownWord(const CLI::App& command, const std::string& word) {
@@ -57,11 +120,17 @@ std::string unknownWord(const CLI::App& command, const std::string& word) {
 
 int reportMistake(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-  const CLI::App& command = mistaken(app);
-  const std::vector<std::string> words = command.remaining();
-  std::cerr << "shunt: " << (words.empty() ? error.what() : unknownWord(command, words.front())) << "\nRun '"
-            << fullName(command) << " --help' for its options.\n";
-  return error.get_exit_code();
+  // A word that nobody takes explains why something is missing. It explains no wrong value: words that follow one
+  // have not been looked at.
+  const bool by_words = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+                        dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  const CLI::App& holder = withWordsLeft(app);
+  std::vector<std::string> words = holder.remaining();
+  std::erase(words, "--");
+  if (by_words && !words.empty()) return report(subject(holder), unknownWord(subject(holder), words.front()));
+  return report(innermost(app), messageOf(innermost(app), error));
 }
+
+int reportMistake(const CLI::App& app, const Mistake& mistake) { return report(innermost(app), mistake.what()); }
 
 }  // namespace shunt::cli

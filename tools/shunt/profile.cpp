@@ -4,6 +4,7 @@
 
 #include "tools/shunt/command.h"
 #include "tools/shunt/launch.h"
+#include "tools/shunt/value.h"
 
 namespace shunt::cli {
 namespace {
@@ -30,9 +31,12 @@ Command addProfile(CLI::App& app) {
   CLI::App* profile = app.add_subcommand("profile", "Run a program, and print how long each operator took");
   profile->footer(kMeasured);
   profile->prefix_command();
-  profile->add_option("--trace", options->trace,
-                      "Write each call to this file too, as Chrome trace JSON, which Perfetto reads; %p is the "
-                      "process's number");
+  profile
+      ->add_option("--trace", options->trace,
+                   "Write each call to this file too, as Chrome trace JSON, which Perfetto reads; %p is the "
+                   "process's number")
+      ->type_name("FILE")
+      ->check(fileToWrite());
   addCommonSettings(*profile, options->common);
   return {profile, [options, profile] {
             Launch launch = launchOf(*profile, options->common);

@@ -6,6 +6,7 @@
 
 #include "tools/shunt/command.h"
 #include "tools/shunt/launch.h"
+#include "tools/shunt/value.h"
 
 namespace shunt::cli {
 namespace {
@@ -56,9 +57,15 @@ Command addRun(CLI::App& app) {
   CLI::Option* stats =
       run->add_flag("--stats", options->stats, "SHUNT_STATS=1: print the table of hot pairs on stderr at the end");
   run->add_option("-r,--report", options->report, "SHUNT_STATS=FILE: leave it there as JSON, for shunt stats")
+      ->type_name("FILE")
+      ->check(fileToWrite())
       ->excludes(stats);
-  run->add_option("--cache", options->cache, "SHUNT_JIT_CACHE: the folder of the disk cache, on or off");
-  run->add_option("--isa", options->isa, "SHUNT_ISA: use loops for lesser CPUs: baseline, v3, v4");
+  run->add_option("--cache", options->cache, "SHUNT_JIT_CACHE: the directory of the disk cache, on or off")
+      ->type_name("DIRECTORY")
+      ->check(cacheDirectory());
+  run->add_option("--isa", options->isa, "SHUNT_ISA: use loops for lesser CPUs: baseline, v3, v4")
+      ->type_name("LEVEL")
+      ->check(valueOf(detail::environment::Variable::kIsa));
   addCommonSettings(*run, options->common);
   return {run, [options, run] { return runProgram(*run, *options); }};
 }

@@ -1,8 +1,8 @@
 // AnomalyMode: finds the forward call whose backward fails or produces NaNs. It is slow, for debugging only.
 //
 // The mode is on per thread; PyTorch's detect_anomaly applies to the process. While it is on:
-// - Every node that the thread records keeps its forward place: a description made by a hook of the program's language
-//   (a traceback), and the node of the backward pass that was running, if any.
+// - Every node that the thread records keeps its forward place. The place is a description made by a hook of the
+//   program's language (a traceback), and the node of the backward pass that was running, if any.
 // - When such a node fails in a backward pass of the thread, the log gets a warning with its description and those of
 //   the nodes that led to it. With `check_nan`, returning a NaN is such a failure.
 #pragma once

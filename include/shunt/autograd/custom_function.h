@@ -46,7 +46,8 @@ class SHUNT_API AutogradContext {
   /// Names the inputs that forward changed in place. apply() throws unless forward returns them. Each input's version
   /// is incremented, whether or not the call is recorded.
   void mark_dirty(const variable_list& inputs);
-  /// Names outputs that no gradient flows through. backward still gets an entry for each of them.
+  /// Names outputs that no gradient flows through. backward gets zeros or
+  /// undefined tensors for them (set_materialize_grads).
   void mark_non_differentiable(const variable_list& outputs);
   /// For outputs without a gradient, backward gets zeros (true, the default) or undefined tensors (false).
   void set_materialize_grads(bool on) { materialize_grads_ = on; }

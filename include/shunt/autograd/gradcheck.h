@@ -1,8 +1,8 @@
 // gradcheck: compares the gradients that autograd computes with central differences. For tests of operators and custom
-// functions. Runs the function 2 * numel + 1 times for each input.
+// functions. Runs the function once, and 2 * numel times for each checked input and each output.
 //
-// The inputs are float64 leaves. Those that require grad are checked; the check changes their elements in place and
-// restores them. Any thread may call it while no other thread uses the inputs.
+// Inputs that require grad are checked, and must be float64 leaves. The check changes their elements in place and
+// restores them, unless the function throws. Any thread may call it while no other thread uses the inputs.
 #pragma once
 
 #include <shunt/autograd/node.h>

@@ -100,7 +100,7 @@ struct SHUNT_API Node : public intrusive_ptr_target {
   /// Later nodes have higher numbers, which the engine runs first. Each thread counts its nodes separately.
   uint64_t sequence_nr() const { return sequence_nr_; }
 
-  // A node that unfolds stands for a part of a graph. Runs may go through that part in its place: Note [Unfolded nodes]
+  // An unfolding node represents a subgraph. A run may execute that subgraph instead: Note [Unfolded nodes]
   // (src/autograd/graph_task.h). Such a node has one input. Any thread may call these.
   bool unfolds() const { return unfolds_; }
   /// The edge to the part's end, which gradients take instead of going to this node. Lives as long as this node.

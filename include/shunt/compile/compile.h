@@ -41,6 +41,7 @@
 #pragma once
 
 #include <shunt/compile/plan_description.h>
+#include <shunt/core/error.h>
 #include <shunt/core/function_ref.h>
 #include <shunt/core/inline_vector.h>
 #include <shunt/trace/trace.h>
@@ -64,16 +65,16 @@ namespace shunt {
 /// random numbers, gradients. Checks limit how long a difference goes unseen; they don't prove that there is none.
 enum class CompileCheck : uint8_t {
   kNever,
-  /// The first three runs of each variant, then one after 2, 4, 8 ... more, until checks cost less than 1 % of the
-  /// variant's time. That distance is kept. In a checked run, the graph works on copies first. Then the function runs;
-  /// its results and effects are kept. After a difference, there is a warning, and later calls run the function.
-  /// Graphs that call kernels of the program are not checked, because the kernels would run twice.
+  /// The three runs after the call that records a variant, then one after 2, 4, 8 ... more, until checks cost less than
+  /// 1 % of the variant's time. That distance is kept. In a checked run, the graph works on copies first. Then the
+  /// function runs; its results and effects are kept. After a difference, there is a warning, and later calls run the
+  /// function. Graphs that call kernels of the program are not checked, because the kernels would run twice.
   kFirst,
   /// Each run, of all graphs. A difference throws.
   kAlways,
 };
 
-/// The value of SHUNT_COMPILE_CHECK (0, first or 1); kFirst if it is unset.
+/// The value of SHUNT_COMPILE_CHECK (never, first or always); kFirst if it is unset.
 SHUNT_API CompileCheck default_compile_check();
 /// The value of SHUNT_COMPILE_RECORD_AFTER (auto or a number); CompileOptions::kWhenItPays if it is unset.
 SHUNT_API int default_record_after();
@@ -106,7 +107,7 @@ struct CompileCounts {
   uint64_t hits = 0;         // calls that ran a variant
   uint64_t eager = 0;        // calls that ran the function
   uint64_t recorded = 0;     // recordings of the function
-  uint64_t invalidated = 0;  // variants that are out of use, mostly because of registrations
+  uint64_t invalidated = 0;  // variants that are out of use: by a registration, or as a check found a difference
   uint64_t variants = 0;     // variants in use
   double record_ms = 0;      // CPU milliseconds of recording and planning
 };
@@ -254,7 +255,7 @@ struct AllTensors<std::tuple<T...>> : std::conjunction<AllTensors<T>...> {};
 }  // namespace detail
 
 /// What compile() returns; it is called like the function. It owns the function. Copies share their variants. Any
-/// thread may call it, if the function may run there.
+/// thread may call it, if the function may run there. All members of one that was moved from throw.
 template <class F>
 class Compiled {
  public:
@@ -276,12 +277,13 @@ class Compiled {
     static_assert(std::is_void_v<Result> || detail::AllTensors<Result>::value,
                   "compile: the function has to return nothing, a Tensor, or a tuple, pair, array, vector or optional "
                   "of Tensors: a graph would return other values as they were when it was recorded");
-    if (state_->passesBy()) return f_(args...);
+    detail::CompiledFunction& state = this->state();
+    if (state.passesBy()) return f_(args...);
     const detail::CompileArguments call = callOf(args...);
-    detail::CompiledFunction::CallTimer timer(*state_);
-    auto decision = state_->decide(call, timer);
+    detail::CompiledFunction::CallTimer timer(state);
+    auto decision = state.decide(call, timer);
     if (decision.way == detail::CompiledFunction::Way::kRecord) {
-      detail::CompiledFunction::Attempt attempt(*state_, call);
+      detail::CompiledFunction::Attempt attempt(state, call);
       const auto record = [&](detail::TraceCall& trace, const std::vector<Tensor>& wrappers) {
         return recordResult<Result>(trace, wrappers, args...);
       };
@@ -291,7 +293,7 @@ class Compiled {
     if (decision.variant == nullptr) return f_(args...);
     using Kept = std::conditional_t<std::is_void_v<Result>, std::monostate, Result>;
     std::optional<Kept> own;  // the result of the function, if it runs
-    auto ran = state_->run(*decision.variant, call, [&] { return tensorsOfResult<Result>(own, args...); });
+    auto ran = state.run(*decision.variant, call, [&] { return tensorsOfResult<Result>(own, args...); });
     if constexpr (!std::is_void_v<Result>) {
       if (ran.by_function) return Result(*std::move(own));
       size_t next = 0;
@@ -302,24 +304,28 @@ class Compiled {
   }
 
   /// How many calls of all copies ran what.
-  CompileCounts counts() const { return state_->counts(); }
+  CompileCounts counts() const { return state().counts(); }
   /// Text for people: the variants with their guards, and why calls ran the function.
-  std::string explain() const { return state_->explain(); }
+  std::string explain() const { return state().explain(); }
   /// Text for people: what a call with these arguments would run in the calling thread's modes, and if no graph, why.
   /// Makes no call.
   template <class... Args>
     requires(sizeof...(Args) > 0)
   std::string explain(const Args&... args) const {
-    return state_->explain(callOf(args...));
+    return state().explain(callOf(args...));
   }
   /// The graph of the variant that was made or run last; null if there is none. Valid while a copy of this lives.
-  const Graph* graph() const { return state_->graph(); }
+  const Graph* graph() const { return state().graph(); }
   /// The plan of that graph, followed by those of its backward passes; empty if there is no graph.
-  std::vector<PlanDescription> plans() const { return state_->plans(); }
+  std::vector<PlanDescription> plans() const { return state().plans(); }
   /// plans() as text.
   std::string plan() const { return textOf(plans()); }
 
  private:
+  detail::CompiledFunction& state() const {
+    SHUNT_CHECK(state_ != nullptr, "compile: this compiled function was moved from; a copy would share its graphs");
+    return *state_;
+  }
   template <class T>
   static constexpr bool isArgument() {
     return detail::AllTensors<T>::value || numbersIn<T>() == 1;

@@ -16,7 +16,7 @@
 // a plan returns refers to it: an output in an input's memory is described instead (HostOutput).
 //
 // Note [Host plans]
-//   - Operators run as in a compiled function (compile.h), and give the same bits as eager calls: pointwise neighbours
+//   - Operators run as in a compiled function (compile.h), and give the same bits as eager calls. Pointwise neighbours
 //     form one loop, small operators are prepared, and intermediate values share one block of memory.
 //   - A host step is a function of the host between the operators. It gets addresses, on the calling thread, and no
 //     value is copied for it. Loops form before and after it, and across it if they don't need it.

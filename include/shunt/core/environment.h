@@ -131,10 +131,10 @@ inline constexpr Row kTable[] = {
    .description = "The number of threads for large operators."},
   {.variable = Variable::kCompile, .name = "SHUNT_COMPILE", .is_flag = true, .fallback = "on", .reader = kAndPython,
    .description = "Records functions given to `compile` as graphs. `off` calls the function each time."},
-  {.variable = Variable::kCompileCheck, .name = "SHUNT_COMPILE_CHECK", .is_flag = true, .words = "first",
-   .fallback = "first", .reader = kLibrary,
-   .description = "Which runs of a recorded graph are compared with the function: `off` none, `first` the first "
-                  "ones, `on` all."},
+  {.variable = Variable::kCompileCheck, .name = "SHUNT_COMPILE_CHECK", .is_flag = true,
+   .words = "first always never", .fallback = "first", .reader = kLibrary,
+   .description = "Which runs of a recorded graph are compared with the function: `first` the first ones and then "
+                  "fewer and fewer, `on` or `always` all, `off` or `never` none."},
   {.variable = Variable::kCompileRecordAfter, .name = "SHUNT_COMPILE_RECORD_AFTER", .words = "auto", .least = 1,
    .most = INT_MAX, .fallback = "auto", .reader = kAndPython,
    .description = "The number of calls after which `compile` records a function. `auto` records when it pays. "

@@ -10,8 +10,9 @@ namespace shunt::detail {
 /// - `level`: locks are taken in the order of their levels. src/base/mutex.h lists the library's, from 1 to 4. Locks of
 ///   users' kernels have level 0.
 /// - `in_child` releases the lock in the child, whose only thread is the one that forked. Null means `unlock`.
-/// - Call it when the lock's owner is made, before the lock's first use, and if possible when the library is loaded: a
-///   fork while another thread initialises a static object leaves that object half made in the child.
+/// - Call it when the lock's owner is made, before the lock's first use; if possible, when the library is loaded. A
+/// fork
+///   while another thread initialises a static object leaves the object half made in the child.
 SHUNT_API void holdAcrossFork(int level, void (*lock)(), void (*unlock)(), void (*in_child)() = nullptr);
 
 }  // namespace shunt::detail

@@ -10,7 +10,7 @@ namespace shunt {
 /// Loads a shared library for the rest of the process. All of its registration blocks take effect at once; then its
 /// initialiser runs, if it has one (SHUNT_LIBRARY_INIT).
 /// - A path without a slash is searched for as by dlopen(3).
-/// - A second load of the same library does nothing.
+/// - A second load of the same library does nothing, unless its initialiser threw.
 /// - If the file can't be loaded, throws an error with the loader's reason.
 /// - If the initialiser throws, rethrows; the library stays in memory, and the next load runs the initialiser again.
 /// - An exception in a registration block ends the process, as in any static object's constructor. Put code that may

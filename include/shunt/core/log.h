@@ -1,4 +1,5 @@
-// The log sink: receives the library's warnings. Shunt prints nothing else.
+// The log sink: receives the library's messages. Shunt prints nothing else, unless SHUNT_STATS, SHUNT_TRACE or
+// SHUNT_PROFILE asks for it.
 //
 // The default sink writes one line per message to stderr, down to the level in SHUNT_LOG (default: warning). Any thread
 // may log or set the sink.
@@ -27,7 +28,8 @@ SHUNT_COLD inline void logWarning(const std::string& message) { log(LogLevel::kW
 SHUNT_API SHUNT_COLD void logWarningOnce(std::atomic<bool>& given, const char* message);
 }  // namespace detail
 
-/// While it lives, once-per-process warnings are logged each time, on all threads (`on` = false: once again).
+/// While it lives, once-per-process warnings are logged each time, on all threads (`on` = false: only once per process
+/// again).
 class SHUNT_API WarnAlways {
  public:
   explicit WarnAlways(bool on = true);

@@ -17,9 +17,11 @@ inline constexpr int64_t kDefaultGrain = 32 * 1024;
 /// Calls `f(b, e)` for the chunks [begin + k * grain, min(begin + (k + 1) * grain, end)), in any order and on any
 /// threads, and returns when all are done.
 /// - The chunks don't depend on the number of threads.
-/// - The caller's thread runs the chunks in order if there is one chunk or one thread, inside another parallelFor, in a
-///   child of fork whose parent used the pool before (the child lacks its threads), and under ThreadSanitizer (which
-///   reports false races in a oneTBB that it did not instrument).
+/// - In these cases the caller's thread runs the chunks, in order:
+///   - there is one chunk, or one thread;
+///   - inside another parallelFor;
+///   - in a child of fork whose parent used the pool before, as the child lacks its threads;
+///   - under ThreadSanitizer, which reports false races in a oneTBB that it did not instrument.
 /// - The first exception is rethrown in the caller; chunks that have not begun are dropped.
 /// - `f` must not call operators: it runs without the caller's thread-local dispatch state.
 SHUNT_API void parallelFor(int64_t begin, int64_t end, int64_t grain, FunctionRef<void(int64_t, int64_t)> f);

@@ -42,6 +42,7 @@ struct SystemInfo {
   /// The disk cache of compiled code.
   struct Cache {
     std::string directory;  // empty: no cache
+    std::string problem;    // why the directory that SHUNT_JIT_CACHE names is not used
     uint64_t files = 0, bytes = 0, limit_bytes = 0;
   } cache;
   /// An environment variable that Shunt reads.

@@ -35,9 +35,9 @@
 //   static bool barrierAll();                          membarrier; false: not available, so nothing may be freed
 // Thunks add steps before PUBLISH: src/dispatch/publication.h. tests/world models both; verify changes with it.
 //
-// Signal handlers may make unboxed calls if the thread has made a call before (its frames exist) and the handler's call
-// is less than kFramesPerBlock deeper than the thread ever was; deeper calls get a block from operator new. Boxed calls
-// are unsafe in handlers, since their stacks come from a list of the thread's (call_stack.h).
+// Signal handlers may make unboxed calls if the thread has made a call before, so that its frames exist. The handler's
+// call must be less than kFramesPerBlock deeper than the thread ever was; deeper calls get a block from operator new.
+// Boxed calls are unsafe in handlers, since their stacks come from a list of the thread's (call_stack.h).
 #pragma once
 
 #include <shunt/core/macros.h>

@@ -39,7 +39,11 @@ SHUNT_API void save(const std::map<std::string, Tensor>& tensors, const std::str
 ///     may change). save() to its path is allowed. A clone() doesn't need the file.
 SHUNT_API std::map<std::string, Tensor> load(const std::string& path);
 
-/// The `metadata` of a file that save() wrote; empty if the file has none, and for .npz.
+/// The tensor called `name` among those that load() returned. If there is none, throws an Error with the names that
+/// there are, where `tensors.at(name)` throws a std::out_of_range that has no name in it.
+SHUNT_API Tensor tensor_named(const std::map<std::string, Tensor>& tensors, const std::string& name);
+
+/// The `metadata` of a file that save() wrote; empty if the file has none, as no .npz file has.
 SHUNT_API std::map<std::string, std::string> load_metadata(const std::string& path);
 
 /// Writes one tensor as an .npy file, in row-major order; otherwise as save(). Throws for bfloat16.

@@ -1,4 +1,4 @@
-// KernelClass: a user-defined class of tensors that stands in place of the kernels, and whose tensors have their graph.
+// KernelClass: a user-defined class of tensors that stands in place of the kernels. Autograd records on its tensors.
 //
 //   struct Doubled : shunt::KernelClass {
 //     explicit Doubled(shunt::Tensor half) : half(std::move(half)) {}

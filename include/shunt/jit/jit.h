@@ -3,7 +3,8 @@
 // Any thread may call every function. Without the compiler (built with SHUNT_JIT=OFF, or libshunt_jit.so missing) all
 // of them work, and nothing is ever compiled; Stats::available is false.
 //
-// Environment variables, read at first use. A bad value warns once, and the default holds:
+// Environment variables, read at first use (SHUNT_STATS and SHUNT_JIT_CACHE when the library is loaded). A bad value
+// warns once, and the default holds:
 //   SHUNT_JIT=0|1              compile at all (1)
 //   SHUNT_JIT_THRESHOLD=n      calls of a pair before it is compiled (512)
 //   SHUNT_JIT_SYNC=1           compile in the calling thread, at the threshold's call (tests)
@@ -71,8 +72,8 @@ struct InvalidationRecord {
   uint64_t keys = 0, signature = 0;
 };
 
-/// Fused loops of compiled functions (shunt/jit/fused_loop.h). `live` and `bytes` are of now, others of the process so
-/// far.
+/// Fused loops of compiled functions (shunt/jit/fused_loop.h). `live` and `bytes` are current; the others
+/// count since the process began.
 struct FusedStats {
   uint64_t asked = 0;                                          // different loops that were requested
   uint64_t compiled = 0, loaded = 0, refused = 0, failed = 0;  // loaded: from the disk cache

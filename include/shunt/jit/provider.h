@@ -1,8 +1,8 @@
 // The interface between libshunt.so and the compiler in libshunt_jit.so. No LLVM here.
 //
 // libshunt_jit.so exports `shunt_jit_provider`. It is loaded from the folder of libshunt.so when the first pair gets
-// hot, and is never unloaded. compile() and compileFused() run on the compiler's thread (under SHUNT_JIT_SYNC=1 in the
-// caller's), one call of either at a time.
+// hot, and is never unloaded. compile() and compileFused() run on the compiler's thread, or on the caller's under
+// SHUNT_JIT_SYNC=1. One call of either runs at a time.
 #pragma once
 
 #include <shunt/core/op_state.h>

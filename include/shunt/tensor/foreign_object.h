@@ -3,9 +3,9 @@
 // It is one pointer, in every TensorImpl and in the rarely made extras of a Node. Shunt never reads the object. The
 // runtime synchronises the slot with its lock. A tensor may be destroyed on any thread.
 // - Borrowed slot, the usual case: the object refers to the tensor. The runtime finds the same object for the tensor.
-// - Owned slot: an object that loses its last reference in its runtime while C++ still uses the tensor may drop its
-//   reference to the tensor and let the tensor own it (`set_owned(true)`). The runtime finds it again later, with all
-//   attributes that the program set. It is released when the tensor is destroyed.
+// - Owned slot: the object has lost its last reference in its runtime, and C++ still uses the tensor. Then the object
+//   may drop its reference to the tensor and let the tensor own it (`set_owned(true)`). The runtime finds it again
+//   later, with all attributes that the program set. It is released when the tensor is destroyed.
 #pragma once
 
 #include <shunt/core/macros.h>

@@ -59,8 +59,7 @@ class SHUNT_API Scalar {
   /// Truncates a double. Throws when the result does not fit, also for NaN.
   int64_t toLong() const {
     if (kind_ != Kind::kFloating) return i_;
-    SHUNT_CHECK(d_ >= -9223372036854775808.0 && d_ < 9223372036854775808.0,
-                "value cannot be converted to type int64_t without overflow: ", d_);
+    SHUNT_CHECK(fitsLong(), "value cannot be converted to type int64_t without overflow: ", d_);
     return static_cast<int64_t>(d_);
   }
   /// toInt and toHalf throw when the number does not fit.
@@ -118,8 +117,16 @@ class SHUNT_API Scalar {
 
  private:
   enum class Kind : uint8_t { kFloating, kIntegral, kBoolean };
+  bool fitsLong() const {
+    return kind_ != Kind::kFloating || (d_ >= -9223372036854775808.0 && d_ < 9223372036854775808.0);
+  }
   template <class T>
   T toIntegral() const {
+    if constexpr (std::is_unsigned_v<T>)  // toLong() would name int64_t
+      SHUNT_CHECK(fitsLong(), "value cannot be converted to type uint8_t without overflow: ", d_);
+    else if constexpr (sizeof(T) < sizeof(int64_t))
+      SHUNT_CHECK(fitsLong(), "value cannot be converted to type ", toString(scalar_type_of<T>),
+                  " without overflow: ", d_);
     const int64_t v = toLong();
     // Negative integers wrap in unsigned targets, as in PyTorch (a - b is a + 255 * b). Negative doubles don't fit.
     if constexpr (std::is_unsigned_v<T>)

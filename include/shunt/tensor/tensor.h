@@ -150,7 +150,8 @@ class SHUNT_API Tensor {
 
   // Autograd (defined in src/autograd).
   bool requires_grad() const { return impl().requires_grad(); }
-  /// Throws for a dtype that is not floating-point, and when it would clear the flag of a tensor that is not a leaf.
+  /// Throws when it would set the flag for a dtype that is not floating-point, or for an inference tensor outside
+  /// InferenceMode; and when it would clear the flag of a tensor that is not a leaf.
   const Tensor& set_requires_grad(bool on) const;
   const Tensor& requires_grad_(bool on = true) const { return set_requires_grad(on); }
   bool is_leaf() const;
@@ -192,7 +193,8 @@ class SHUNT_API Tensor {
   Tensor data() const;
   Tensor tensor_data() const { return data(); }
   /// Makes this tensor refer to new_data's storage, sizes and dtype. Keeps its own version counter. Throws when the
-  /// backends differ, and for wrapper tensors.
+  /// backends differ, for wrapper tensors, during a trace, inside vmap and grad, and for data that is not
+  /// floating-point if this tensor requires grad.
   void set_data(const Tensor& new_data) const;
 
   // Conversions. The overloads of `to` come from the operator dictionary.

@@ -1,5 +1,5 @@
-// Graph: the operators that a function called, as data: inputs, captured tensors, nodes in the order in which they ran,
-// and outputs. trace() (trace.h) records one, passes change it, and run() calls its operators through the dispatcher.
+// Graph: the operators that a function called, as data. It has inputs, captured tensors, nodes in the order in which
+// they ran, and outputs. trace() (trace.h) records one. Passes change it. run() calls its operators by the dispatcher.
 //
 //   Graph g = trace([&](const Tensor& x) { return (x * 2).relu(); }, shunt::randn({2, 3}));
 //   std::cout << g.print();

@@ -1,7 +1,8 @@
 // Autocast: runs chosen operators in a lower-precision floating type, per thread and device type.
 //
-// An AutocastGuard changes settings of its thread (LocalState) and restores them on exit. kernels/autocast.yaml says
-// how each operator is cast; the wrappers are generated from it. All functions here act on the calling thread.
+// An AutocastGuard changes settings of its thread (LocalState) and restores them on exit.
+// kernels/operators/autocast.yaml says how each operator is cast; the wrappers are generated from it. All functions
+// here act on the calling thread.
 //
 // Note [Autocast's cache]
 // A parameter that several operators use is cast once. While a guard is active, the casts of float32 leaves that

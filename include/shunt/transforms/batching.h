@@ -21,6 +21,7 @@
 
 #include <functional>
 #include <string_view>
+#include <utility>
 
 namespace shunt {
 
@@ -29,7 +30,12 @@ struct Batched {
   Tensor value;  // of the whole batch
   /// The dimension of `value` that counts samples; nullopt if all samples share `value`. In arguments it is never
   /// negative; in results, a negative one counts from the end.
-  std::optional<int64_t> dim = std::nullopt;
+  std::optional<int64_t> dim;
+
+  Batched() = default;
+  /// The dimension has no default: for a result with one part per sample, nullopt gives every sample the whole `value`,
+  /// and no check can notice that, since a result that doesn't depend on the sample may have any shape.
+  Batched(Tensor v, std::optional<int64_t> d) : value(std::move(v)), dim(d) {}
 
   /// Whether each sample has its part of `value`.
   bool is_batched() const { return dim.has_value(); }

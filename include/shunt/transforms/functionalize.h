@@ -236,9 +236,9 @@ T unwrapAll(FunctionalizeCall& call, T&& value) {
 /// back what `f` has changed of the arguments, and returns the result of `f` with plain tensors.
 ///   - Other containers of tensors don't compile. Tensors in members of other types are not seen; they are constants.
 ///   - Under a FunctionalizeGuard, the returned function is `f` itself.
-/// It throws what `f` throws, and leaves the arguments unchanged then. It also throws if `f` uses an argument after
-/// another that shares its memory was written, and the new value can't be found from the other's: they have different
-/// dtypes, are separate leaves, or are wrappers of one tensor.
+/// It throws what `f` throws, and leaves the arguments unchanged then. It also throws if `f` writes
+/// an argument, uses another one that shares its memory, and the other's new value can't be derived. That is so if they
+/// have different dtypes, are separate leaves, or are wrappers of one tensor.
 template <class F>
 auto functionalize(F f) {
   return [f = std::move(f)]<class... Args>(Args&&... args) {

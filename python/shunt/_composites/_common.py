@@ -1,5 +1,6 @@
 """What the functions that are made of operators share."""
 
+import collections
 import types
 
 from shunt import _C
@@ -22,6 +23,18 @@ def method(function):
     """Makes a function, whose first argument is a tensor, a method as well."""
     METHODS[function.__name__] = function
     return function
+
+
+def _repr_of_results(self):
+    parts = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self))
+    return f"{_C._shown_package()}.return_types.{type(self).__name__}(\n{parts})"
+
+
+def named_results(name, *fields):
+    """The class of several results with names: shunt.return_types.<name>."""
+    result = collections.namedtuple(name, fields)
+    result.__module__, result.__repr__ = "shunt.return_types", _repr_of_results
+    return result
 
 
 def into(out, result):

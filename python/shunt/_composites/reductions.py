@@ -1,23 +1,15 @@
 """Reductions and quantiles that are made of others."""
 
-import collections
 from shunt import _C
 from shunt._autocast import by_policy
-from shunt._composites._common import cast_into, indices, into, method, ops, wrapped
+from shunt._composites._common import cast_into, indices, into, method, named_results, ops, wrapped
 
 Tensor = _C.TensorBase
 
 
-def _named(name, *fields):
-    """The class of a result with names."""
-    result = collections.namedtuple(name, fields)
-    result.__module__ = "shunt.return_types"
-    return result
-
-
-aminmax_result = _named("aminmax", "min", "max")
-kthvalue_result = _named("kthvalue", "values", "indices")
-mode_result = _named("mode", "values", "indices")
+aminmax_result = named_results("aminmax", "min", "max")
+kthvalue_result = named_results("kthvalue", "values", "indices")
+mode_result = named_results("mode", "values", "indices")
 
 
 def _pair(result, out):

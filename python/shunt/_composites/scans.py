@@ -1,11 +1,11 @@
 """Scans and integrals along dimensions that are made of others."""
 
 from shunt import _C
-from shunt._composites._common import cast_into, indices, into, method, ops, wrapped
-from shunt._composites.reductions import _named, _pair
+from shunt._composites._common import cast_into, indices, into, method, named_results, ops, wrapped
+from shunt._composites.reductions import _pair
 
-cummax_result = _named("cummax", "values", "indices")
-cummin_result = _named("cummin", "values", "indices")
+cummax_result = named_results("cummax", "values", "indices")
+cummin_result = named_results("cummin", "values", "indices")
 
 
 def _scan(input, dim, out, make, is_new):

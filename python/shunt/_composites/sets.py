@@ -3,13 +3,13 @@
 import functools
 
 from shunt import _C
-from shunt._composites._common import into, method, ops, wrapped
-from shunt._composites.reductions import _named, mode_result
+from shunt._composites._common import into, method, named_results, ops, wrapped
+from shunt._composites.reductions import mode_result
 
 
 @functools.cache
 def _histogram_result():
-    return _named("histogram", "hist", "bin_edges")
+    return named_results("histogram", "hist", "bin_edges")
 
 
 def _answers(values, inverse, counts, return_inverse, return_counts):

@@ -62,6 +62,9 @@ def _matrix_transposed(input, name):
 def _all_reversed(input, name):
     if name == "H" and input.dim() not in (0, 2):
         raise RuntimeError(f"Tensor.H: expected 2 dimensions, got {input.dim()}")
+    if name == "T" and input.dim() not in (0, 2):
+        _C._warn(f"Tensor.T: expected 2 dimensions, got {input.dim()}; a future version will refuse it: call mT for "
+                 "matrices in batches, or permute()")
     return input.permute(tuple(range(input.dim()))[::-1])
 
 

@@ -92,6 +92,8 @@ def meshgrid(*tensors, indexing=None):
         raise RuntimeError("meshgrid(): expected at least one tensor, got none")
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f"meshgrid(): expected indexing to be 'ij' or 'xy', got {indexing!r}")
+    if indexing is None:
+        _C._warn("meshgrid(): pass indexing: a future version will need it; 'ij' is what it is without")
     for t in tensors:
         if t.dim() > 1:
             raise RuntimeError(f"meshgrid(): expected tensors with 0 or 1 dimensions, got {t.dim()}")
@@ -133,7 +135,7 @@ def cartesian_prod(*tensors):
             raise RuntimeError(f"cartesian_prod(): expected tensors with 1 dimension, got shape {list(t.shape)}")
     if len(tensors) == 1:
         return tensors[0]
-    return ops.stack([g.reshape((-1,)) for g in meshgrid(*tensors)], 1)
+    return ops.stack([g.reshape((-1,)) for g in meshgrid(*tensors, indexing="ij")], 1)
 
 
 def combinations(input, r=2, with_replacement=False):

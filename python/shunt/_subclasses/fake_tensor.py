@@ -50,7 +50,7 @@ class FakeTensor(Tensor):
 
     def __repr__(self, *, tensor_contents=None):
         parts = [f"device='{self.device}'", f"size={tuple(self.shape)}"]
-        if str(self.dtype) != "shunt.float32":
+        if self.dtype is not _C.float32:
             parts.append(f"dtype={self.dtype}")
         if self.grad_fn_name():
             parts.append(f"grad_fn=<{self.grad_fn_name()}>")

@@ -1,15 +1,17 @@
 """GradScaler."""
 
-import warnings
 from collections import defaultdict
 
+from shunt import _C
 from shunt import _operators as ops
+from shunt._calls import checked_constructor
 from shunt._tensor import Tensor
 from shunt.autograd import no_grad
 
 __all__ = ["GradScaler"]
 
 
+@checked_constructor
 class GradScaler:
     """Keeps gradients of a lower precision from vanishing: the loss is times a scale, by which gradients are divided
     before the optimizer's step. A step whose gradients are infinite or NaN is left out, and the scale made smaller.
@@ -35,7 +37,7 @@ class GradScaler:
             from shunt import cuda
 
             if not cuda.is_available():
-                warnings.warn("GradScaler(): switched off, as there is no CUDA for its device 'cuda'", stacklevel=2)
+                _C._warn("GradScaler(): switched off, as there is no CUDA for its device 'cuda'")
                 self._enabled = False
         if self._enabled:
             if not growth_factor > 1:

@@ -26,8 +26,9 @@ else:
         if name in _NAMES:
             value = globals()[name] = getattr(importlib.import_module(f"shunt.autograd.{_NAMES[name]}"), name)
             return value
-        from shunt._near_names import no_attribute
-        raise no_attribute("module 'shunt.autograd'", name, [*globals(), *_MODULES, *_NAMES])
+        import sys
+        from shunt._near_names import no_name
+        raise no_name("shunt.autograd", name, [*globals(), *_MODULES, *_NAMES], sys._getframe(1), __file__)
 
 
 def __dir__():

@@ -14,12 +14,16 @@ def _as_tuple(tensors, name):
         raise TypeError(f"{name}: expected a Tensor or several in a sequence, got {type(tensors).__name__}") from None
 
 
-def _gradients(given, outputs):
+def _gradients(given, outputs, function, name):
     if given is None:
         return (None,) * len(outputs)
     if isinstance(given, TensorBase):
         return (given,)
-    return tuple(given)
+    try:
+        return tuple(given)
+    except TypeError:
+        raise TypeError(f"{function}(): expected {name} to be a Tensor, a sequence of them or None, got "
+                        f"{type(given).__name__}") from None
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
@@ -38,7 +42,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         raise RuntimeError(
             "backward(): expected at least one tensor in inputs, or None for all leaves, got an empty sequence"
         )
-    _run_backward(outputs, _gradients(grad_tensors, outputs),
+    _run_backward(outputs, _gradients(grad_tensors, outputs, "backward", "gradient"),
                   create_graph if retain_graph is None else retain_graph, create_graph, wanted, True, True)
 
 
@@ -61,7 +65,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             "none given, got False"
         )
     tensors, wanted = _as_tuple(outputs, "grad"), _as_tuple(inputs, "grad")
-    gradients = _gradients(grad_outputs, tensors)
+    gradients = _gradients(grad_outputs, tensors, "grad", "grad_outputs")
     keep = create_graph if retain_graph is None else retain_graph
     if allow_unused is not None and not isinstance(allow_unused, int):
         raise TypeError(f"grad: argument 'allow_unused' must be bool or None, not {type(allow_unused).__name__}")

@@ -1,7 +1,6 @@
 """no_grad, enable_grad, set_grad_enabled and inference_mode: context managers and decorators."""
 
 import functools
-import warnings
 
 from shunt import _C
 
@@ -20,11 +19,10 @@ class _Decorator:
 
     def __call__(self, function):
         if isinstance(function, type):
-            warnings.warn(
+            _C._warn(
                 f"{type(self).__name__}() on a class won't work for ever; expected a function or "
                 f"method, such as the class's `__init__`, got {function.__name__}",
                 FutureWarning,
-                stacklevel=2,
             )
         if _is_generator_function(function):
             return self._generator(function)

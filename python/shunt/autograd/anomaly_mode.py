@@ -1,6 +1,5 @@
 """detect_anomaly and set_detect_anomaly: finding the forward call whose backward fails or makes NaNs."""
 
-import warnings
 
 from shunt import _C
 
@@ -18,9 +17,8 @@ class detect_anomaly:
 
     def __init__(self, check_nan=True):
         self.check_nan = check_nan
-        warnings.warn(
+        _C._warn(
             "detect_anomaly() records the stack of every operator, and is slow; use it only to find a mistake",
-            stacklevel=2,
         )
 
     def __enter__(self):

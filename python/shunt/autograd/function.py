@@ -1,7 +1,6 @@
 """Function: operators with a forward and a backward written in Python."""
 
 import functools
-import warnings
 
 from shunt import _C
 from shunt._C import TensorBase, _FunctionBase, _set_function_class, is_grad_enabled
@@ -18,10 +17,9 @@ class FunctionCtx:
 
     def mark_shared_storage(self, *pairs):
         """Does nothing; Shunt finds out by itself which tensors share memory."""
-        warnings.warn(
+        _C._warn(
             "mark_shared_storage() is deprecated and does nothing: shared memory is found without it",
             FutureWarning,
-            stacklevel=2,
         )
 
 
@@ -69,11 +67,10 @@ class Function(_FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     generate_vmap_rule = False
 
     def __init__(self, *args, **kwargs):
-        warnings.warn(
+        _C._warn(
             f"{type(self).__name__}: expected a call of {type(self).__name__}.apply(), got an object of the class; "
             "the methods of a Function are static",
             DeprecationWarning,
-            stacklevel=2,
         )
 
     def __call__(self, *args, **kwargs):

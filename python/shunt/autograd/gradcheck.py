@@ -1,8 +1,8 @@
 """gradcheck and gradgradcheck: gradients by autograd against central differences."""
 
-import warnings
 
 import shunt
+from shunt import _C
 from shunt._C import TensorBase
 from shunt.autograd._engine import grad
 from shunt.autograd._grad_mode import enable_grad, no_grad
@@ -42,10 +42,9 @@ def _check_inputs(inputs):
         if not _is_checked(t):
             continue
         if t.dtype != shunt.float64:
-            warnings.warn(
+            _C._warn(
                 f"gradcheck(): expected input {index} of dtype float64, got {t.dtype}; what is not a double precision "
                 "number is rarely exact enough to pass",
-                stacklevel=4,
             )
         if any(size > 1 and stride == 0 for size, stride in zip(t.shape, t.stride())):
             raise RuntimeError(

@@ -4,3 +4,10 @@ settings are kept and change nothing."""
 from shunt.backends import cuda, cudnn, mkl, mkldnn, mps, openmp
 
 __all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+
+
+def __getattr__(name):
+    import sys
+
+    from shunt._near_names import no_name
+    raise no_name(__name__, name, globals(), sys._getframe(1), __file__)

@@ -3,9 +3,12 @@
 from shunt import _C
 from shunt.cuda import amp
 
-__all__ = ["amp", "current_device", "device_count", "empty_cache", "is_available", "is_bf16_supported",
-           "is_initialized", "manual_seed",
-           "manual_seed_all", "synchronize"]
+__all__ = ["OutOfMemoryError", "amp", "current_device", "device_count", "empty_cache", "is_available",
+           "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all", "synchronize"]
+
+
+class OutOfMemoryError(RuntimeError):
+    """What programs catch where a device has too little memory; nothing raises it."""
 
 
 def device_count():
@@ -57,3 +60,10 @@ def manual_seed(seed):
 
 
 manual_seed_all = manual_seed
+
+
+def __getattr__(name):
+    import sys
+
+    from shunt._near_names import no_name
+    raise no_name(__name__, name, globals(), sys._getframe(1), __file__)

@@ -96,3 +96,10 @@ __all__ = [
     "register_kl",
     "transform_to",
 ]
+
+
+def __getattr__(name):
+    import sys
+
+    from shunt._near_names import no_name
+    raise no_name(__name__, name, globals(), sys._getframe(1), __file__)

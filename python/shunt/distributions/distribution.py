@@ -1,6 +1,5 @@
 """Distribution, the base of all."""
 
-import warnings
 
 from shunt import _C
 from shunt import _operators as ops
@@ -46,10 +45,9 @@ class Distribution:
             constraints = self.arg_constraints
         except NotImplementedError:
             constraints = {}
-            warnings.warn(
+            _C._warn(
                 f"{type(self).__name__} has no arg_constraints, so its parameters go unchecked; define it, empty "
                 "perhaps, or pass validate_args=False",
-                stacklevel=3,
             )
         if _C._is_recording():
             return  # the values of a graph's tensors aren't known, and the first call has checked its own
@@ -119,7 +117,7 @@ class Distribution:
 
     def sample_n(self, n):
         """sample((n,)), by its old name."""
-        warnings.warn("sample_n(n) is an old name; call sample((n,))", UserWarning, stacklevel=2)
+        _C._warn("sample_n(n) is an old name; call sample((n,))", UserWarning)
         return self.sample((n,))
 
     def log_prob(self, value):
@@ -174,10 +172,9 @@ class Distribution:
         try:
             support = self.support
         except NotImplementedError:
-            warnings.warn(
+            _C._warn(
                 f"{type(self).__name__} has no support, so samples go unchecked; define it, or pass "
                 "validate_args=False",
-                stacklevel=3,
             )
             return
         if not _C._is_recording() and not holds(support.check(value)):

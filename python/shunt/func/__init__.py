@@ -16,3 +16,10 @@ __all__ = [
     "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
     "stack_module_state", "vjp", "vmap",
 ]
+
+
+def __getattr__(name):
+    import sys
+
+    from shunt._near_names import no_name
+    raise no_name(__name__, name, globals(), sys._getframe(1), __file__)

@@ -11,5 +11,6 @@ def __getattr__(name):
     if name == "attention":
         import importlib
         return importlib.import_module("shunt.nn.attention")
-    from shunt._near_names import no_attribute
-    raise no_attribute("module 'shunt.nn'", name, globals())
+    import sys
+    from shunt._near_names import no_name
+    raise no_name("shunt.nn", name, globals(), sys._getframe(1), __file__)

@@ -183,3 +183,10 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
         for column in range(columns):
             tensor[randperm(rows, generator=generator, device=tensor.device)[:zeros], column] = 0
     return tensor
+
+
+def __getattr__(name):
+    import sys
+
+    from shunt._near_names import no_name
+    raise no_name(__name__, name, globals(), sys._getframe(1), __file__)

@@ -24,3 +24,10 @@ __all__ = [
     "lr_scheduler",
     "swa_utils",
 ]
+
+
+def __getattr__(name):
+    import sys
+
+    from shunt._near_names import no_name
+    raise no_name(__name__, name, globals(), sys._getframe(1), __file__)

@@ -5,7 +5,7 @@ import math
 from shunt import _operators as ops
 from shunt import finfo
 from shunt.optim._steps import count_steps, number_in_state, rate_of, with_decay
-from shunt.optim.optimizer import Optimizer, check_settings, check_tensor_rates
+from shunt.optim.optimizer import Optimizer, check_betas, check_settings, check_tensor_rates
 
 
 def _next_step(state):
@@ -19,6 +19,8 @@ def _check(lr, betas=None, eps=None, weight_decay=None, **more):
     settings = {"learning rate": (lr, 0)}
     if eps is not None:
         settings["epsilon value"] = (eps, 0)
+    if betas is not None:
+        check_betas(betas)
     for i, beta in enumerate(betas or ()):
         settings[f"beta parameter at index {i}"] = (beta, 0, 1)
     if weight_decay is not None:

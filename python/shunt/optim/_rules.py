@@ -8,7 +8,7 @@ import math
 from shunt import _operators as ops
 from shunt._tensor import Tensor
 from shunt.optim._steps import count_steps, rate_of, number_in_state, with_decay
-from shunt.optim.optimizer import Optimizer, check_settings, check_tensor_rates
+from shunt.optim.optimizer import Optimizer, check_betas, check_settings, check_tensor_rates
 
 
 def _zeros(p):
@@ -57,6 +57,7 @@ class Adam(Optimizer):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
                  maximize=False,
                  capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
+        check_betas(betas)
         check_settings(**{"learning rate": (lr, 0),
                           "epsilon value": (eps, 0), "beta parameter at index 0": (betas[0], 0, 1),
                           "beta parameter at index 1": (betas[1], 0, 1), "weight_decay value": (weight_decay, 0)})
@@ -98,8 +99,10 @@ class AdamW(Adam):
 
     _decoupled = True
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, **settings):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **settings)
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *,
+                 maximize=False, foreach=None, capturable=False, differentiable=False, fused=None):
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, foreach=foreach,
+                         capturable=capturable, differentiable=differentiable, fused=fused)
 
 
 class RMSprop(Optimizer):

@@ -4,6 +4,7 @@ import math
 from bisect import bisect_right
 
 from shunt.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau, lambdas_of, set_rate
+from shunt.optim.optimizer import waiting_for_step
 
 
 def _check_count(function, name, value):
@@ -321,7 +322,11 @@ class SequentialLR(_OfSchedulers, LRScheduler):
             )
         self._schedulers, self._milestones = list(schedulers), list(milestones)
         self.optimizer, self.last_epoch = optimizer, last_epoch + 1
+        waits = optimizer in waiting_for_step
+        waiting_for_step.discard(optimizer)  # the first rate is set, which is no step of the program's
         self._begin(self._schedulers[0])
+        if waits:
+            waiting_for_step.add(optimizer)
 
     def _begin(self, scheduler):
         for group in self.optimizer.param_groups:

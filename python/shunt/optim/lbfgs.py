@@ -6,7 +6,7 @@ import math
 from shunt import _operators as ops
 from shunt._tensor import Tensor
 from shunt.autograd import enable_grad, no_grad
-from shunt.optim.optimizer import Optimizer
+from shunt.optim.optimizer import Optimizer, check_settings
 
 __all__ = ["LBFGS"]
 
@@ -121,8 +121,7 @@ class LBFGS(Optimizer):
     ):
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError(f"LBFGS(): expected lr to be one number, got shape {tuple(lr.shape)}")
-        if not 0.0 <= float(lr):
-            raise ValueError(f"Invalid learning rate: {lr}")
+        check_settings(**{"learning rate": (lr, 0)})
         super().__init__(
             params,
             {

@@ -3,6 +3,8 @@
 import math
 from collections import Counter
 
+from shunt import _C
+from shunt._calls import checked_constructor
 from shunt._tensor import Tensor
 
 
@@ -20,6 +22,16 @@ def set_rate(group, lr):
         group["lr"] = lr
 
 
+def check_order(optimizer):
+    """Warns, once an optimizer, where a schedule goes on before the optimizer has made a step."""
+    from shunt.optim.optimizer import waiting_for_step
+    if optimizer in waiting_for_step:
+        waiting_for_step.discard(optimizer)
+        _C._warn("Detected call of `lr_scheduler.step()` while `optimizer.step()` has not been called yet: the first "
+                 "learning rate of the schedule is never used. Call optimizer.step() first.")
+
+
+@checked_constructor
 class LRScheduler:
     """Base of schedules. A derived class defines get_lr(), the rates of all groups at self.last_epoch.
 
@@ -29,7 +41,7 @@ class LRScheduler:
     """
 
     def __init__(self, optimizer, last_epoch=-1):
-        from shunt.optim.optimizer import Optimizer
+        from shunt.optim.optimizer import Optimizer, scheduled, waiting_for_step
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(self).__name__}(): expected an Optimizer, got {type(optimizer).__name__}")
         self.optimizer = optimizer
@@ -45,6 +57,9 @@ class LRScheduler:
         self.last_epoch = last_epoch
         self._step_count = 0
         self.step()
+        if optimizer not in scheduled and not optimizer.state:
+            scheduled.add(optimizer)
+            waiting_for_step.add(optimizer)
 
     def get_lr(self):
         """The rates of all groups."""
@@ -66,6 +81,8 @@ class LRScheduler:
     def step(self, epoch=None):
         """Goes on to the next epoch, or to any."""
         self._step_count += 1
+        if self._step_count > 1:
+            check_order(self.optimizer)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         for group, lr in zip(self.optimizer.param_groups, self.get_lr() if epoch is None else self._rates_there()):
             set_rate(group, lr)
@@ -221,6 +238,7 @@ class CosineAnnealingLR(LRScheduler):
         return [self.eta_min + (base - self.eta_min) * part for base in self.base_lrs]
 
 
+@checked_constructor
 class ReduceLROnPlateau:
     """Times factor where a metric, given to step(), hasn't improved for more than `patience` epochs."""
 
@@ -290,3 +308,10 @@ __all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnneali
            "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau",
            "SequentialLR",
            "StepLR"]
+
+
+def __getattr__(name):
+    import sys
+
+    from shunt._near_names import no_name
+    raise no_name(__name__, name, globals(), sys._getframe(1), __file__)

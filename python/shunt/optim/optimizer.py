@@ -3,10 +3,14 @@
 import copy
 import functools
 import math
-import warnings
+import sys
+import weakref
 from collections import defaultdict
 from itertools import chain
 
+from shunt import _C
+from shunt._calls import checked_constructor
+from shunt._iterables import iterable_of
 from shunt._tensor import Tensor
 from shunt.autograd import enable_grad, no_grad
 from shunt.optim._steps import part_steps, share_steps, unshared
@@ -14,11 +18,18 @@ from shunt.optim._steps import part_steps, share_steps, unshared
 required = object()
 
 
+# Optimizers of schedules that were set up, and those among them that have not made a step since; sets of the module's,
+# as a walk for a graph sees an optimizer's attributes.
+scheduled, waiting_for_step = weakref.WeakSet(), weakref.WeakSet()
+
+
 def _with_hooks(step):
     """A class's step() between the hooks, which are called once where one class's step() calls its base's."""
 
     @functools.wraps(step)
     def hooked(self, *args, **kwargs):
+        if waiting_for_step:
+            waiting_for_step.discard(self)
         if self._stepping or not (self._pre_hooks or self._post_hooks):
             return step(self, *args, **kwargs)
         self._stepping, args = True, (self, *args)  # PyTorch's hooks see the optimizer among the arguments
@@ -40,6 +51,7 @@ def _with_hooks(step):
     return hooked
 
 
+@checked_constructor
 class Optimizer:
     """Base of optimisers.
 
@@ -63,12 +75,7 @@ class Optimizer:
         self.state = defaultdict(dict)
         self.param_groups = []
         self._no_hooks()
-        if isinstance(params, Tensor):
-            raise TypeError(
-                f"{type(self).__name__}(): expected params to be an iterable of Tensors or of dicts, got "
-                f"{type(params).__name__}"
-            )
-        groups = list(params)
+        groups = list(iterable_of("Tensors or of dicts", type(self).__name__, "params", params))
         if not groups:
             raise ValueError(f"{type(self).__name__}(): expected at least one parameter, got none")
         if not isinstance(groups[0], dict):
@@ -80,13 +87,20 @@ class Optimizer:
         """Adds a group of parameters with settings of its own."""
         if not isinstance(param_group, dict):
             raise TypeError(f"add_param_group(): expected a dict, got {type(param_group).__name__}")
+        if "params" not in param_group:
+            from shunt._near_names import did_you_mean
+            near = [did_you_mean(str(name), ["params"]) for name in param_group]
+            raise KeyError(f"{type(self).__name__}(): expected 'params' in each group, got {list(param_group)}"
+                           + "".join(dict.fromkeys(near)))
         group = dict(param_group)
         params = group["params"]
         if isinstance(params, set):
             raise TypeError(
                 f"{type(self).__name__}(): expected params in an order that stays, such as a list's, got a set"
             )
-        params = [params] if isinstance(params, Tensor) else list(params)
+        if not isinstance(params, Tensor):
+            params = list(iterable_of("Tensors", type(self).__name__, "params", params))
+        params = [params] if isinstance(params, Tensor) else params
         named = [isinstance(p, tuple) for p in params]
         if any(named):
             if not all(named):
@@ -115,10 +129,9 @@ class Optimizer:
                 )
             group.setdefault(name, value)
         if len(set(params)) != len(params):
-            warnings.warn(
+            _C._warn(
                 f"{type(self).__name__}(): expected each parameter once in a group, got some twice; this will be an "
                 "error",
-                stacklevel=3,
             )
         if set(params) & set(chain.from_iterable(other["params"] for other in self.param_groups)):
             raise ValueError(f"{type(self).__name__}(): expected each parameter in one group, got some in several")
@@ -265,14 +278,32 @@ class Optimizer:
         return text + ")"
 
 
+def _whose():
+    """The name of the optimizer's class that is being made."""
+    frame = sys._getframe(2)
+    while frame is not None and not isinstance(frame.f_locals.get("self"), Optimizer):
+        frame = frame.f_back
+    return "Optimizer" if frame is None else type(frame.f_locals["self"]).__name__
+
+
 def check_settings(**settings):
     """ValueError for settings that are out of range: name=(value, least) or name=(value, least, below)."""
     for name, (value, *bounds) in settings.items():
         if isinstance(value, Tensor) and value.numel() != 1:
             raise ValueError(f"{name}: expected a tensor of one element, got one of {value.numel()}")
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+            raise TypeError(f"{_whose()}(): {name}: expected a number, got {value!r}")
         number = float(value)
         if math.isnan(number) or number < bounds[0] or (len(bounds) > 1 and number >= bounds[1]):
             raise ValueError(f"Invalid {name}: {value}")
+
+
+def check_betas(betas):
+    """TypeError, or ValueError, for anything but two numbers."""
+    if not isinstance(betas, (tuple, list)):
+        raise TypeError(f"{_whose()}(): betas: expected two numbers, got {betas!r}")
+    if len(betas) != 2:
+        raise ValueError(f"{_whose()}(): betas: expected two numbers, got {len(betas)}: {betas!r}")
 
 
 def check_tensor_rates(foreach, capturable, lr, betas=()):

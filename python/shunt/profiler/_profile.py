@@ -8,6 +8,7 @@ import threading
 import time
 
 from shunt import _C
+from shunt._calls import checked_constructor
 from shunt.profiler._events import Event, averages
 from shunt.utils._python_dispatch import TorchDispatchMode
 
@@ -128,6 +129,7 @@ class _Recorder(TorchDispatchMode):
         return super().__exit__(*error)
 
 
+@checked_constructor
 class profile:
     """A context manager that measures the operators of its block on this thread, those of backward() among them. A
     dispatch mode sees them, which takes about a microsecond each, so sums of many small ones are larger than without
@@ -138,7 +140,7 @@ class profile:
         schedule: a function that schedule() makes, by which step() switches it on and off.
         on_trace_ready: called with the profile where a part of the schedule ends, or the block does.
         record_shapes: whether events have the shapes of their arguments.
-        profile_memory, with_stack, with_flops, with_modules: nothing is measured for them.
+        profile_memory, with_stack, with_flops, with_modules and those after them: nothing is measured for them.
     """
 
     def __init__(
@@ -152,8 +154,12 @@ class profile:
         with_stack=False,
         with_flops=False,
         with_modules=False,
+        experimental_config=None,
+        execution_trace_observer=None,
+        acc_events=False,
         use_cuda=None,
-        **others,
+        custom_trace_id_callback=None,
+        post_processing_timeout_s=None,
     ):
         self._schedule, self._ready, self._shapes = schedule, on_trace_ready, record_shapes
         self._events, self._recorder, self.step_num = [], None, 0
@@ -207,6 +213,10 @@ class profile:
         """The events' sums by name, or by name and shapes: a list with table()."""
         return averages(self.events(), group_by_input_shape)
 
+    def total_average(self):
+        """The sum of all events, an Average."""
+        return self.key_averages().total_average()
+
     def export_chrome_trace(self, path):
         """Writes the events to a file that chrome://tracing and Perfetto read."""
         process, thread = os.getpid(), threading.get_ident()
@@ -224,3 +234,30 @@ class profile:
         ]
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"traceEvents": events}, file)
+
+
+def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
+    """A function for profile()'s on_trace_ready: writes each trace, as export_chrome_trace() does, to a new file in a
+    folder, which it makes: <worker_name>.<nanoseconds>.pt.trace.json, with .gz where it compresses it.
+
+    Args:
+        dir_name: the folder.
+        worker_name: by default the names of the host and the number of the process.
+    """
+
+    def write(profile):
+        import shutil
+        import socket
+
+        os.makedirs(dir_name, exist_ok=True)
+        name = worker_name or f"{socket.gethostname()}_{os.getpid()}"
+        path = os.path.join(dir_name, f"{name}.{time.time_ns()}.pt.trace.json")
+        profile.export_chrome_trace(path)
+        if use_gzip:
+            import gzip
+
+            with open(path, "rb") as source, gzip.open(path + ".gz", "wb") as target:
+                shutil.copyfileobj(source, target)
+            os.remove(path)
+
+    return write

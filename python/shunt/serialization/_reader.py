@@ -10,6 +10,7 @@ from shunt import _C
 from shunt._reduction import set_state, unhandled
 from shunt._tensor import Tensor
 from shunt.serialization import _allowed
+from shunt.serialization._kinds import kind_of
 from shunt.serialization._names import DTYPES, STORAGES
 
 UnpicklingError = pickle.UnpicklingError
@@ -128,8 +129,9 @@ class _Unpickler(pickle._Unpickler):
         dispatch[opcode[0]] = _load_tuple_by(dispatch[opcode[0]])
     del opcode, _load_tuple_by
 
-    def __init__(self, file, archive, prefix):
+    def __init__(self, file, archive, prefix, place):
         super().__init__(file)
+        self._place = place
         self._nested = {}  # by id, tuples with the depth and the number of those inside
         self._archive, self._prefix, self._storages = archive, prefix, {}
 
@@ -141,14 +143,24 @@ class _Unpickler(pickle._Unpickler):
         if not (isinstance(identity, tuple) and len(identity) == 5 and identity[0] == "storage"
                 and isinstance(identity[1], _StorageKind)):
             _refuse(f"an object by {identity!r}")
-        _, kind, key, _, count = identity
+        _, kind, key, location, count = identity
         if key not in self._storages:
-            self._storages[key] = self._read(key)
+            self._storages[key] = self._placed(key, str(location))
         data = self._storages[key]
         if data.numel() < int(count) * kind.dtype.itemsize:
             raise RuntimeError(f"load(): storage {key} has {data.numel()} bytes, and "
                                f"{int(count) * kind.dtype.itemsize} are asked for")
         return data, kind.dtype
+
+    def _placed(self, key, location):
+        """All the bytes of a storage, where load() was asked to have them."""
+        from shunt import empty
+        if self._place(location) == "meta":
+            return empty(self._archive.getinfo(f"{self._prefix}data/{key}").file_size, dtype=_C.uint8, device="meta")
+        data = self._read(key)
+        storage = data.untyped_storage()
+        found = self._place.storage(storage, location)
+        return data if found is storage else empty(0, dtype=_C.uint8, device=found.device).set_(found)
 
     def _read(self, key):
         from shunt import empty, frombuffer
@@ -170,15 +182,31 @@ class _TrustingUnpickler(_Unpickler):
         return _allowed.imported(module, name) if found is None else found
 
 
-def load_archive(f, trusted=False):
-    """The object in the archive at a path, or in an open file. `trusted`: whether what it names is imported and run."""
+def _first_bytes(f):
+    if isinstance(f, str):
+        with open(f, "rb") as file:
+            return file.read(64)
+    f.seek(0)
+    return f.read(64)
+
+
+def load_archive(f, place, trusted=False):
+    """The object in the archive at a path, or in an open file. `place`: the Placement of its storages. `trusted`:
+    whether what it names is imported and run."""
     name = f if isinstance(f, str) else "the file"
     try:
         archive = zipfile.ZipFile(f)
     except FileNotFoundError:
         raise FileNotFoundError(errno.ENOENT, "load(): there is no such file", f) from None
-    except (zipfile.BadZipFile, OSError) as error:
-        raise RuntimeError(f"load(): {name} is no archive that torch.save writes since 1.6 ({error})") from None
+    except zipfile.BadZipFile as error:
+        first = _first_bytes(f)
+        if isinstance(first, str):
+            raise TypeError("load(): expected a file that is open for reading bytes ('rb'), got one of text") from None
+        raise RuntimeError(f"load(): {name} is {kind_of(first)}") from error
+    except OSError as error:
+        if not isinstance(f, str):
+            raise
+        raise type(error)(error.errno, f"load(): {error.strerror}", f) from None
     with archive:
         places = [entry for entry in archive.namelist() if entry.endswith("data.pkl") and entry.count("/") <= 1]
         if len(places) != 1:
@@ -193,8 +221,10 @@ def load_archive(f, trusted=False):
             if archive.getinfo(places[0]).compress_type != zipfile.ZIP_STORED:
                 raise RuntimeError(f"load(): {name}'s data.pkl is compressed, as torch.save writes none")
             with archive.open(places[0]) as data:
-                return (_TrustingUnpickler if trusted else _Unpickler)(data, archive, prefix).load()
+                return (_TrustingUnpickler if trusted else _Unpickler)(data, archive, prefix, place).load()
         except (UnpicklingError, RuntimeError, MemoryError):
             raise
         except Exception as error:  # what a damaged pickle may end in is not one kind
+            if error is place.error:
+                raise
             raise RuntimeError(f"load(): {name} is damaged: {type(error).__name__}: {error}") from error

@@ -126,7 +126,13 @@ def save_archive(obj, f):
     if not isinstance(f, str):
         _write(obj, f)
         return
-    folder = os.path.dirname(os.path.abspath(f))
+    if os.path.isdir(f):
+        raise RuntimeError(f"save(): can't write {f}: it is a directory")
+    if os.path.exists(f) and not os.path.isfile(f):
+        _write_in_place(obj, f)
+        return
+    f = os.path.realpath(f)  # what a link leads to is replaced, and the link stays
+    folder = os.path.dirname(f)
     try:
         handle, other = tempfile.mkstemp(dir=folder, prefix=os.path.basename(f) + ".")
     except OSError as error:
@@ -139,6 +145,17 @@ def save_archive(obj, f):
     except BaseException:
         os.unlink(other)
         raise
+
+
+def _write_in_place(obj, f):
+    """Writes to a device or a pipe, which a rename would replace by a file."""
+    data = io.BytesIO()  # an archive is written with seeks
+    _write(obj, data)
+    try:
+        with open(f, "wb") as file:
+            file.write(data.getvalue())
+    except OSError as error:
+        raise RuntimeError(f"save(): can't write {f}: {error.strerror}") from None
 
 
 def _umask():

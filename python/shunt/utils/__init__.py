@@ -10,5 +10,6 @@ def __getattr__(name):
     if name in _MODULES:
         import importlib
         return importlib.import_module(f"shunt.utils.{name}")
-    from shunt._near_names import no_attribute
-    raise no_attribute("module 'shunt.utils'", name, [*globals(), *_MODULES])
+    import sys
+    from shunt._near_names import no_name
+    raise no_name("shunt.utils", name, [*globals(), *_MODULES], sys._getframe(1), __file__)

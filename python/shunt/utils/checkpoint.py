@@ -2,10 +2,10 @@
 
 import contextlib
 import functools
-import warnings
 import weakref
 
 import shunt
+from shunt import _C
 from shunt._C import TensorBase
 from shunt.autograd import Function
 from shunt.autograd._grad_mode import enable_grad, no_grad
@@ -181,10 +181,9 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     """
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant is None:
-        warnings.warn(
+        _C._warn(
             "checkpoint(): pass use_reentrant; use_reentrant=False is recommended, and it is True by default, as in "
             "PyTorch",
-            stacklevel=2,
         )
         use_reentrant = True
     if not use_reentrant:
@@ -196,9 +195,8 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     if context_fn is not noop_context_fn or debug is not False:
         raise ValueError("checkpoint(): context_fn and debug expect use_reentrant=False, got True")
     if not any(isinstance(a, TensorBase) and a.requires_grad for a in args):
-        warnings.warn(
+        _C._warn(
             "checkpoint(): expected an argument with requires_grad=True, got none, so gradients will be None",
-            stacklevel=2,
         )
     return CheckpointFunction.apply(function, preserve, *args)
 

@@ -5,6 +5,8 @@
 #include "python/src/types/constants.h"
 #include "python/src/types/device.h"
 
+#include <shunt/core/near_names.h>
+
 namespace shunt::python {
 
 namespace {
@@ -38,7 +40,8 @@ void parseArguments(const Parameters& p, PyObject* const* args, Py_ssize_t n, Py
     size_t place = 0;
     while (place < p.names.size() && PyUnicode_CompareWithASCIIString(keyword, p.names[place]) != 0) ++place;
     if (place == p.names.size())
-      raise(PyExc_TypeError, std::string(p.function) + "() got an unexpected keyword argument '" + utf8(keyword) + "'");
+      raise(PyExc_TypeError, std::string(p.function) + "() got an unexpected keyword argument '" + utf8(keyword) + "'" +
+                                 shunt::detail::didYouMean(utf8(keyword), {p.names.begin(), p.names.end()}));
     if (out[place] != nullptr)
       raise(PyExc_TypeError, std::string(p.function) + "() got multiple values for argument '" + utf8(keyword) + "'");
     out[place] = args[n + k];

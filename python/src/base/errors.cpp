@@ -21,9 +21,13 @@ struct OtherType {
 constexpr const char* kNoAccelerator =
     "Shunt has no CUDA: its tensors are on the CPU. Leave out .cuda() and device='cuda', or ask "
     "shunt.cuda.is_available() first.";
+constexpr const char* kNoMps =
+    "Shunt has no backend for mps: its tensors are on the CPU. Leave out .to('mps') and device='mps', or ask "
+    "shunt.backends.mps.is_available() first.";
 const OtherType kOtherTypes[] = {
     {"from the 'CUDA' backend", &PyExc_AssertionError, kNoAccelerator, true},
     {"from the 'XPU' backend", &PyExc_AssertionError, ""},
+    {"'aten::empty.memory_format' with arguments from the 'MPS' backend", &PyExc_RuntimeError, kNoMps, true},
     {"\"bitwise_not\" not implemented for", &PyExc_TypeError,
      "~ (operator.invert) is only implemented on integer and Boolean-type tensors. "},
     {"\"argmax_cpu\" not implemented for 'Bool'", &PyExc_RuntimeError, "argmax(): does not support bool input. "},
@@ -51,7 +55,62 @@ void setLinAlgError(const LinAlgError& e) {
 
 }  // namespace
 
+// Note [Warnings that are errors] in errors.h
+
+std::atomic<int> waiting_warnings{0};
+
+namespace {
+
+struct WaitingWarning {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+};
+thread_local WaitingWarning waiting;
+
+void forgetWaitingWarning() noexcept {
+  if (waiting.type == nullptr) return;
+  waiting_warnings.fetch_sub(1, std::memory_order_relaxed);
+  const WaitingWarning w = std::exchange(waiting, {});
+  drop(w.type);
+  drop(w.value);
+  drop(w.traceback);
+}
+
+}  // namespace
+
+void keepWarning() noexcept {
+  WaitingWarning w;
+  PyErr_Fetch(&w.type, &w.value, &w.traceback);
+  if (waiting.type != nullptr) {
+    drop(w.type);
+    drop(w.value);
+    drop(w.traceback);
+    return;
+  }
+  waiting = w;
+  waiting_warnings.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool raiseWaitingWarning() noexcept {
+  // An error that the function has set itself is the more important one.
+  if (waiting.type == nullptr || PyErr_Occurred() != nullptr) {
+    forgetWaitingWarning();
+    return false;
+  }
+  waiting_warnings.fetch_sub(1, std::memory_order_relaxed);
+  const WaitingWarning w = std::exchange(waiting, {});
+  PyErr_Restore(w.type, w.value, w.traceback);
+  return true;
+}
+
+void dropKeepingError(PyObject* result) noexcept {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  drop(result);
+  PyErr_Restore(type, value, traceback);
+}
+
 void setErrorFromCurrentException() noexcept {
+  forgetWaitingWarning();
   try {
     throw;
   } catch (const PythonError& e) {

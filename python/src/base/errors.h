@@ -10,11 +10,33 @@ namespace shunt::python {
 /// Sets Python's error for the C++ exception that is being handled. For catch (...) blocks.
 SHUNT_COLD void setErrorFromCurrentException() noexcept;
 
+// Note [Warnings that are errors]
+// The library's log sink must not throw, so an error that a filter makes of a warning waits on its thread until the
+// function of the binding that runs there returns; that function then fails with it. What the function changed stays
+// changed. Threads that Python doesn't know, such as the JIT's, have no such function: Python reports the error as
+// unraisable there.
+
+/// The number of threads on which such an error waits.
+extern std::atomic<int> waiting_warnings;
+/// Keeps the error that is set as this thread's, unless one waits already.
+SHUNT_COLD void keepWarning() noexcept;
+/// Whether one waited on this thread; it is Python's error then.
+SHUNT_COLD bool raiseWaitingWarning() noexcept;
+/// Py_XDECREF() of a result that nobody gets; the error that is set stays.
+SHUNT_COLD void dropKeepingError(PyObject* result) noexcept;
+inline bool warningWaits() noexcept {
+  return waiting_warnings.load(std::memory_order_relaxed) != 0 && raiseWaitingWarning();
+}
+
 /// Runs what a function of C's interface does: null, with Python's error set, where it throws.
 template <class F>
 PyObject* guarded(F&& f) noexcept {
   try {
-    return f();
+    PyObject* const result = f();
+    if (!warningWaits()) [[likely]]
+      return result;
+    dropKeepingError(result);
+    return nullptr;
   } catch (...) {
     setErrorFromCurrentException();
     return nullptr;
@@ -25,7 +47,8 @@ PyObject* guarded(F&& f) noexcept {
 template <class F>
 int guardedStatus(F&& f) noexcept {
   try {
-    return f();
+    const int status = f();
+    return warningWaits() ? -1 : status;
   } catch (...) {
     setErrorFromCurrentException();
     return -1;

@@ -13,22 +13,28 @@ namespace {
 
 LogSink sink_before = nullptr;
 
-/// Whether the frame runs a module of the package.
-bool isPackages(PyObject* frame) {
+enum class Whose { kPackages, kImports, kPrograms };
+
+/// Whose module the frame runs. warnings.warn passes over those of Python's imports without counting them.
+Whose whoseFrame(PyObject* frame) {
   const Ref globals = Ref::steal(PyObject_GetAttrString(frame, "f_globals"));
   PyObject* const name = globals ? PyDict_GetItemString(globals.get(), "__name__") : nullptr;
   const char* const text = name != nullptr && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
   PyErr_Clear();
-  return text != nullptr && (std::strcmp(text, "shunt") == 0 || std::strncmp(text, "shunt.", 6) == 0);
+  if (text == nullptr) return Whose::kPrograms;
+  if (std::strcmp(text, "shunt") == 0 || std::strncmp(text, "shunt.", 6) == 0) return Whose::kPackages;
+  return std::strncmp(text, "importlib._bootstrap", 20) == 0 ? Whose::kImports : Whose::kPrograms;
 }
 
 /// As warnings.warn counts: 1 is the innermost frame.
 Py_ssize_t callersLevel() {
   Py_ssize_t level = 1;
   Ref frame = Ref::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
-  while (frame && isPackages(frame.get())) {
+  while (frame) {
+    const Whose whose = whoseFrame(frame.get());
+    if (whose == Whose::kPrograms) break;
+    if (whose == Whose::kPackages) ++level;
     frame = Ref::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(reinterpret_cast<PyFrameObject*>(frame.get()))));
-    ++level;
   }
   return frame ? level : 1;
 }
@@ -38,12 +44,18 @@ void warn(LogLevel level, const char* message) {
     if (sink_before != nullptr) sink_before(level, message);
     return;
   }
+  const bool is_pythons = PyGILState_GetThisThreadState() != nullptr;
   const Gil gil;
   // A call that fails may warn on its way.
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
-  // The library goes on whatever filters make of the warning: an exception has no way out from here.
-  if (PyErr_WarnEx(PyExc_UserWarning, inPython(message).c_str(), callersLevel()) < 0) PyErr_WriteUnraisable(nullptr);
+  // The library goes on whatever filters make of the warning. See Note [Warnings that are errors] in errors.h.
+  if (PyErr_WarnEx(PyExc_UserWarning, inPython(message).c_str(), callersLevel()) < 0) {
+    if (is_pythons)
+      keepWarning();
+    else
+      PyErr_WriteUnraisable(nullptr);
+  }
   PyErr_Restore(type, value, traceback);
 }
 

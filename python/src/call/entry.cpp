@@ -1,6 +1,7 @@
 #include "python/src/call/entry.h"
 
 #include "python/src/base/errors.h"
+#include "python/src/base/log.h"
 #include "python/src/call/default_device.h"
 #include "python/src/call/parse.h"
 #include "python/src/compile/compiled.h"
@@ -10,6 +11,9 @@
 
 #include <shunt/core/tls.h>
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <unordered_map>
@@ -22,7 +26,8 @@ namespace {
 PyObject* reprOfResults(PyObject* self, PyObject*) {
   return guarded([&] {
     const Ref fields = owned(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(self)), "__match_args__"));
-    std::string text = std::string(Py_TYPE(self)->tp_name) + "(";
+    const char* const name = std::strrchr(Py_TYPE(self)->tp_name, '.');  // ".max" of "shunt.return_types.max"
+    std::string text = std::string(shownPackage()) + ".return_types" + name + "(";
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
       const Ref shown = owned(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
       text += (i == 0 ? "\n" : ",\n") + utf8(PyTuple_GET_ITEM(fields.get(), i)) + "=" + utf8(shown.get());
@@ -181,6 +186,53 @@ PyObject* callMoreForms(const Entry& entry, const Call& call) {
 
 }  // namespace
 
+namespace {
+
+/// Of each output that is given: its number of dimensions, and its sizes.
+using Sizes = InlineVector<int64_t, 16>;
+
+Sizes sizesOfOutputs(const Signature& s, const Slots& slots) {
+  Sizes all;
+  for (size_t i = s.first_output; i < s.parameters.size(); ++i) {
+    PyObject* const o = s.parameters[i].is_out ? slots.at[i] : nullptr;
+    if (o == nullptr || !isTensor(o)) continue;
+    const IntArrayRef sizes = tensorOf(o).sizes();
+    all.push_back(static_cast<int64_t>(sizes.size()));
+    for (const int64_t n : sizes) all.push_back(n);
+  }
+  return all;
+}
+
+/// Warns of the first output that had elements and has another shape now.
+SHUNT_COLD void warnOfResizing(IntArrayRef before, IntArrayRef after) {
+  const auto takeFirst = [](IntArrayRef& all) {
+    const IntArrayRef sizes = all.slice(1, static_cast<size_t>(all[0]));
+    all = all.slice(1 + sizes.size());
+    return sizes;
+  };
+  while (!before.empty()) {
+    const IntArrayRef old = takeFirst(before), now = takeFirst(after);
+    if (old.equals(now) || std::find(old.begin(), old.end(), 0) != old.end()) continue;
+    return warnCaller(
+        PyExc_UserWarning,
+        fmt::format("An output with one or more elements was resized: out= had shape [{}] and has [{}] "
+                    "now. A future version won't resize it. Call out.resize_(0) before to have it resized.",
+                    fmt::join(old, ", "), fmt::join(now, ", ")));
+  }
+}
+
+/// A call of a form with out=, which warns where that is resized.
+PyObject* invokeWithOutputs(const Overload& o, Slots& slots) {
+  const Sizes before = sizesOfOutputs(o.signature, slots);
+  Ref result = owned(invoke(o, slots));
+  const Sizes after = sizesOfOutputs(o.signature, slots);
+  if (!std::equal(before.begin(), before.end(), after.begin(), after.end()))
+    warnOfResizing({before.data(), before.size()}, {after.data(), after.size()});
+  return result.release();
+}
+
+}  // namespace
+
 PyObject* callEntry(Entry& entry, const Call& call) noexcept {
   return guarded([&] {
     entry.prepare();
@@ -191,6 +243,8 @@ PyObject* callEntry(Entry& entry, const Call& call) noexcept {
       if (match == Match::kNo) continue;
       if (match == Match::kOverridden || torch_function_modes > 0) [[unlikely]]
         if (PyObject* result = callTorchFunction(entry, call)) return result;
+      if (o.signature.num_outputs > 0) [[unlikely]]
+        return invokeWithOutputs(o, slots);
       return invoke(o, slots);
     }
     // An object of another library may have a __torch_function__.

@@ -2,6 +2,7 @@
 #include "python/src/base/errors.h"
 #include "python/src/call/parse.h"
 #include "python/src/types/constants.h"
+#include "python/src/types/tensor.h"
 
 #include <shunt/core/near_names.h>
 
@@ -53,6 +54,28 @@ std::string meant(const Parameter& p, PyObject* value) {
                                          : "";
 }
 
+bool isElement(const Parameter& p, PyObject* o) {
+  switch (p.kind) {
+    case Kind::kTensorList:
+      return isTensor(o) || (p.element_optional && o == Py_None);
+    case Kind::kIntList:
+      return isTensor(o) || (PyIndex_Check(o) && !PyBool_Check(o));
+    case Kind::kFloatList:
+      return isTensor(o) || PyFloat_Check(o) || PyLong_Check(o);
+    default:
+      return true;
+  }
+}
+
+/// ": element 1 is int", where the value is a sequence with an element that doesn't fit.
+std::string wrongElement(const Parameter& p, PyObject* value) {
+  if (!PyTuple_Check(value) && !PyList_Check(value)) return "";
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i)
+    if (PyObject* const element = PySequence_Fast_ITEMS(value)[i]; !isElement(p, element))
+      return fmt::format(": element {} is {}", i, typeNameOf(element));
+  return "";
+}
+
 /// What keeps the call from this signature, as a sentence.
 std::string whyNot(const std::string& name, const Signature& s, const Call& call) {
   const size_t given = static_cast<size_t>(call.num_args);
@@ -63,9 +86,14 @@ std::string whyNot(const std::string& name, const Signature& s, const Call& call
     const Parameter& p = s.parameters[place];
     filled[place] = true;
     if (fits(p, call.args[i]) == Match::kNo && !(s.varargs_ints && PyLong_Check(call.args[i])))
-      return fmt::format("{}(): argument '{}' (position {}) must be {}, not {}{}", name, utf8(p.name), i + 1,
-                         expected(p), typeNameOf(call.args[i]), meant(p, call.args[i]));
+      return fmt::format("{}(): argument '{}' (position {}) must be {}, not {}{}{}", name, utf8(p.name), i + 1,
+                         expected(p), typeNameOf(call.args[i]), wrongElement(p, call.args[i]), meant(p, call.args[i]));
   }
+  if (s.varargs_ints && given > 1)
+    for (size_t i = 0; i < given; ++i)
+      if (const Parameter& p = s.parameters[s.positional[0]]; !isElement(p, call.args[i]))
+        return fmt::format("{}(): argument '{}' must be {}, or ints one by one: element {} is {}", name, utf8(p.name),
+                           expected(p), i, typeNameOf(call.args[i]));
   if (given > s.positional.size() && !s.varargs_ints)
     return fmt::format("{}() takes {} positional argument{} but {} {} given", name, s.positional.size(),
                        s.positional.size() == 1 ? "" : "s", given, given == 1 ? "was" : "were");
@@ -91,8 +119,8 @@ std::string whyNot(const std::string& name, const Signature& s, const Call& call
       return fmt::format("{}(): argument 'out' must be a tuple of {} Tensors, not {}", name, s.num_outputs,
                          typeNameOf(value));
     if (fits(p, value) == Match::kNo)
-      return fmt::format("{}(): argument '{}' must be {}, not {}{}", name, keyword, expected(p), typeNameOf(value),
-                         meant(p, value));
+      return fmt::format("{}(): argument '{}' must be {}, not {}{}{}", name, keyword, expected(p), typeNameOf(value),
+                         wrongElement(p, value), meant(p, value));
   }
   for (size_t i = 0; i < s.parameters.size(); ++i)
     if (!filled[i] && s.parameters[i].required && !isHidden(s, i))

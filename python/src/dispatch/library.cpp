@@ -45,6 +45,24 @@ namespace {
 
 // ---- kernels -----------------------------------------------------------------------------------------------------
 
+/// "my_relu (model.py:12)", of the function that the program wrote; its repr where it has no code.
+std::string describeKernel(PyObject* kernel) {
+  const auto attribute = [](PyObject* o, const char* name) {
+    Ref found = Ref::steal(o != nullptr ? PyObject_GetAttrString(o, name) : nullptr);
+    PyErr_Clear();
+    return found;
+  };
+  Ref function = Ref::borrow(kernel);
+  while (Ref wrapped = attribute(function.get(), "__wrapped__")) function = std::move(wrapped);
+  const Ref code = attribute(function.get(), "__code__"), name = attribute(function.get(), "__qualname__");
+  const Ref file = attribute(code.get(), "co_filename"), line = attribute(code.get(), "co_firstlineno");
+  if (!name || !PyUnicode_Check(name.get()) || !file || !PyUnicode_Check(file.get()) || !line ||
+      !PyLong_Check(line.get()))
+    return reprOf(kernel);
+  const std::string path = utf8(file.get());
+  return fmt::format("{} ({}:{})", utf8(name.get()), path.substr(path.rfind('/') + 1), PyLong_AsLong(line.get()));
+}
+
 /// A function of Python's as a kernel. The functor is copied and destroyed by threads without the lock.
 class PythonKernel {
  public:
@@ -63,7 +81,7 @@ class PythonKernel {
     const Ref returned = owned(callHandler([&] {
       return PyObject_Call(function.get(), packed.positional.get(), no_keywords ? nullptr : packed.keywords.get());
     }));
-    replaceByReturned(schema, returned.get(), stack, [&] { return reprOf(function.get()); });
+    replaceByReturned(schema, returned.get(), stack, [&] { return describeKernel(function.get()); });
   }
 
  private:

@@ -16,6 +16,28 @@ bool hasDefault(const PreparedSchema& schema, size_t i, const IValue& value) {
 
 }  // namespace
 
+namespace {
+
+/// TypeError where a result that is to be a tensor, or a list of them, is a number: arguments are converted, results
+/// aren't.
+void checkNoNumbers(PyObject* returned, const Type& type, What what) {
+  const auto is_number = [](PyObject* o) { return PyLong_Check(o) || PyFloat_Check(o); };
+  if (is_number(returned))
+    raise(PyExc_TypeError, fmt::format("{}: expected {}, got {}", what(), type.str(), typeNameOf(returned)));
+  if (!PyTuple_Check(returned) && !PyList_Check(returned)) return;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(returned); ++i)
+    if (PyObject* const element = PySequence_Fast_ITEMS(returned)[i]; is_number(element))
+      raise(PyExc_TypeError, fmt::format("{}: expected {}, got a {} whose element {} is of type {}", what(), type.str(),
+                                         typeNameOf(returned), i, typeNameOf(element)));
+}
+
+IValue returnedValue(PyObject* returned, const Type& type, What what) {
+  if (type.kind == TypeKind::Tensor) checkNoNumbers(returned, type, what);
+  return toValue(returned, type, what);
+}
+
+}  // namespace
+
 PackedArguments packArguments(const PreparedSchema& schema, const IValue* arguments) {
   const auto& all = schema.schema.arguments();
   size_t n = schema.num_positional;
@@ -47,7 +69,7 @@ void pushReturns(const PreparedSchema& schema, PyObject* returned, Stack& stack,
   if (returns.size() == 1) {
     if (isTensor(returned) && returns[0].type.isPlain(TypeKind::Tensor)) [[likely]]
       return stack.push_back(tensorOf(returned));
-    return stack.push_back(toValue(returned, returns[0].type, [&] { return whose(0); }));
+    return stack.push_back(returnedValue(returned, returns[0].type, [&] { return whose(0); }));
   }
   if (!PyTuple_Check(returned) && !PyList_Check(returned))
     raise(PyExc_RuntimeError,
@@ -58,16 +80,25 @@ void pushReturns(const PreparedSchema& schema, PyObject* returned, Stack& stack,
     raise(PyExc_RuntimeError, fmt::format("operator {}: {} must return {} values, got {}",
                                           schema.schema.operator_name().str(), who(), returns.size(), n));
   for (size_t i = 0; i < returns.size(); ++i)
-    stack.push_back(toValue(PySequence_Fast_ITEMS(returned)[i], returns[i].type, [&] { return whose(i); }));
+    stack.push_back(returnedValue(PySequence_Fast_ITEMS(returned)[i], returns[i].type, [&] { return whose(i); }));
 }
+
+namespace {
+
+/// A result is a tensor also where an argument of the kind would be a number.
+PyObject* resultObject(const IValue& value, const Type& type) {
+  return check(value.isTensor() ? wrap(value.toTensor()) : toObject(value, type));
+}
+
+}  // namespace
 
 PyObject* resultsOf(const PreparedSchema& schema, const Stack& stack) {
   const auto& returns = schema.schema.returns();
   if (returns.empty()) Py_RETURN_NONE;
-  if (returns.size() == 1) return check(toObject(stack[0], returns[0].type));
+  if (returns.size() == 1) return resultObject(stack[0], returns[0].type);
   Ref tuple = owned(PyTuple_New(static_cast<Py_ssize_t>(returns.size())));
   for (size_t i = 0; i < returns.size(); ++i)
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), check(toObject(stack[i], returns[i].type)));
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), resultObject(stack[i], returns[i].type));
   return tuple.release();
 }
 

@@ -18,7 +18,9 @@ struct ConstantObject {
 
 ConstantObject* asConstant(PyObject* o) { return reinterpret_cast<ConstantObject*>(o); }
 
-PyObject* repr(PyObject* self) { return PyUnicode_FromFormat("shunt.%s", asConstant(self)->name); }
+const char* shown_package = "shunt";
+
+PyObject* repr(PyObject* self) { return PyUnicode_FromFormat("%s.%s", shown_package, asConstant(self)->name); }
 // For pickle: the name of an object of the module.
 PyObject* reduce(PyObject* self, PyObject*) { return PyUnicode_FromString(asConstant(self)->name); }
 
@@ -81,7 +83,7 @@ std::string constantMeantBy(PyObject* given, const std::vector<std::string>& kno
   const bool exact = std::find(known.begin(), known.end(), name) != known.end();
   std::string text;
   for (const std::string& meant : exact ? std::vector{name} : shunt::detail::nearNames(name, known))
-    text += (text.empty() ? "; did you mean shunt." : " or shunt.") + meant;
+    text += (text.empty() ? "; did you mean " : " or ") + std::string(shown_package) + "." + meant;
   return text.empty() ? text : text + "?";
 }
 
@@ -122,6 +124,17 @@ void addDTypes(PyObject* module) {
 }
 
 }  // namespace
+
+const char* shownPackage() { return shown_package; }
+
+PyObject* showPackage(PyObject*, PyObject* name) {
+  return guarded([&] {
+    const std::string text = utf8(name);
+    if (text != "shunt" && text != "torch") raise(PyExc_ValueError, "_show_package(): expected 'shunt' or 'torch'");
+    shown_package = text == "torch" ? "torch" : "shunt";
+    return Py_NewRef(Py_None);
+  });
+}
 
 void addConstants(PyObject* module) {
   for (PyTypeObject* type : {&DTypeType, &LayoutType, &MemoryFormatType}) {

@@ -12,6 +12,12 @@ namespace shunt::python {
 /// (float for float32).
 void addConstants(PyObject* module);
 
+/// The package's name in texts: "shunt", and "torch" in processes where `import torch` is answered by Shunt, whose
+/// programs compare str(x.dtype) with "torch.float32". For threads that hold the interpreter's lock.
+const char* shownPackage();
+/// `_show_package(name)`: sets it, to "shunt" or "torch".
+PyObject* showPackage(PyObject*, PyObject* name);
+
 /// dtype objects, and the types of Python that stand for one: float, int, bool.
 bool isDType(PyObject* o);
 bool isLayout(PyObject* o);

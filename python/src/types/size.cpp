@@ -1,6 +1,7 @@
 #include "python/src/types/size.h"
 
 #include "python/src/base/errors.h"
+#include "python/src/types/constants.h"
 
 namespace shunt::python {
 
@@ -32,7 +33,7 @@ PyObject* newSize(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
 
 PyObject* repr(PyObject* self) {
   return guarded([&] {
-    std::string text = "shunt.Size([";
+    std::string text = std::string(shownPackage()) + ".Size([";
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i)
       text += (i > 0 ? ", " : "") + reprOf(PyTuple_GET_ITEM(self, i));
     return PyUnicode_FromString((text + "])").c_str());

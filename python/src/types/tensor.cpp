@@ -10,6 +10,7 @@
 #include "python/src/call/entry.h"
 #include "python/src/dispatch/subclasses.h"
 #include "python/src/dispatch/torch_function.h"
+#include "python/src/types/constants.h"
 #include "python/src/types/storage.h"
 #include "python/src/types/tensor_methods.h"
 
@@ -17,6 +18,8 @@
 #include <structmember.h>
 
 #include <cstddef>
+#include <cstring>
+#include <string_view>
 
 namespace shunt::python {
 
@@ -231,8 +234,21 @@ int initClass(PyObject* cls, PyObject* arguments, PyObject* keywords) {
   return 0;
 }
 
+/// <class 'torch.Tensor'> where programs see Shunt as torch, for the package's classes.
+PyObject* reprOfClass(PyObject* cls) {
+  Ref text = Ref::steal(PyType_Type.tp_repr(cls));
+  constexpr std::string_view kPrefix = "<class 'shunt.";
+  if (!text || std::strcmp(shownPackage(), "shunt") == 0) return text.release();
+  return guarded([&] {
+    const std::string ours = utf8(text.get());
+    if (!ours.starts_with(kPrefix)) return text.release();
+    return PyUnicode_FromFormat("<class '%s.%s", shownPackage(), ours.c_str() + kPrefix.size());
+  });
+}
+
 PyTypeObject TensorMetaType = {
     .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "shunt._C._TensorMeta",
+    .tp_repr = reprOfClass,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .tp_doc = "The class of Tensor and of the classes derived from it.",
     .tp_init = initClass,

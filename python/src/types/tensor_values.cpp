@@ -15,9 +15,6 @@ namespace {
 PyObject* item(PyObject* self, PyObject*) {
   return guarded([&] {
     const Tensor& t = tensorOf(self);
-    if (t.numel() != 1)
-      raise(PyExc_RuntimeError,
-            "a Tensor with " + std::to_string(t.numel()) + " elements cannot be converted to Scalar");
     return wrapScalar(t.item());
   });
 }
@@ -64,6 +61,8 @@ PyObject* elementsOf(Tensor t, int64_t edge) {
   const NoGradGuard no_grad;
   // Wrappers and other devices have no elements here; a copy on the CPU has, or is an error that says why.
   if (!t.is_cpu()) t = t.cpu();
+  if (const char* why = whyNoData(t))
+    raise(PyExc_RuntimeError, std::string("tolist(): there are no elements of ") + why);
   if (t.numel() != 0) checkStorage(t);
   const auto* at = static_cast<const std::byte*>(t.numel() == 0 ? nullptr : t.data_ptr());
   return dispatchAllTypes(t.scalar_type(), "tolist",

@@ -1,8 +1,8 @@
-// CheckSchedule: which runs of a variant are checked (CompileCheck::kFirst): the first three, then one at a distance
-// that doubles until checks take less than a hundredth of what the runs between them do, as the last check has measured
-// it, and that stays then. Where a check could not compare, the next run is due in its place; after three such in a row
-// the distance doubles each time, so that a variant that can never be compared doesn't pay at each run. Any thread; one
-// at a time checks.
+// CheckSchedule: which runs of a variant are checked (CompileCheck::kFirst): the first three that may be, then one at a
+// distance that doubles until checks take less than a hundredth of what the runs between them do, as the last check has
+// measured it, and that stays then. Where a check could not compare, the next run is due in its place; after three such
+// in a row the distance doubles each time, so that a variant that can never be compared doesn't pay at each run. Any
+// thread; one at a time checks.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -16,7 +16,8 @@ namespace shunt::compiled {
 
 class CheckSchedule {
  public:
-  void begin() { next_.store(1, std::memory_order_relaxed); }
+  /// `first`: the first run that may be checked. Before the variant's first run.
+  void begin(uint64_t first = 1) { next_.store(first, std::memory_order_relaxed); }
   bool isOn() const { return next_.load(std::memory_order_relaxed) != kNever; }
   /// Runs are numbered from 1.
   bool isDue(uint64_t run) const { return run >= next_.load(std::memory_order_relaxed); }

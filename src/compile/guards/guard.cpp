@@ -19,7 +19,6 @@ using autograd::gradOf;
 using autograd::storageOf;
 
 using Ints = InlineVector<int64_t, 4>;
-IntArrayRef refOf(const Ints& v) { return {v.data(), v.size()}; }
 
 // A few numbers: a loop is faster than a call of memcmp.
 bool isSame(IntArrayRef a, const Ints& b) {
@@ -234,35 +233,8 @@ bool Guard::holds(const detail::CompileArguments& arguments) const {
 std::string Guard::difference(const detail::CompileArguments& arguments) const {
   std::string text;
   compare(arguments, [&](const char* what, size_t i) {
-    if (i == ~size_t{0})
-      text = what;
-    else if (i < arguments.tensors.size())
-      text = detail::str("tensor ", i, " of the arguments: ", what);
-    else
-      text = detail::str("captured tensor ", i - arguments.tensors.size(), ": ", what);
+    text = i == ~size_t{0} ? what : detail::str(nameOfTensor(i), ": ", what);
   });
-  return text;
-}
-
-std::string Guard::describe() const {
-  std::string text = "for";
-  const size_t arguments = tensors_.size() - captured_.size();
-  for (size_t i = 0; i < arguments; ++i) {
-    const TensorKind& kind = tensors_[i];
-    text += kind.defined ? detail::str(' ', kind.dtype, refOf(kind.sizes), kind.requires_grad ? ":grad" : "")
-                         : " undefined";
-  }
-  if (!numbers_.empty()) text += detail::str(", ", numbers_.size(), " numbers");
-  text += detail::str(", ", captured_.size(), " captured tensors, grad mode ", modes_.grad ? "on" : "off");
-  if (modes_.inference) text += ", inference mode";
-  for (const auto& [device, dtype] : modes_.autocast) text += detail::str(", autocast ", device, " to ", dtype);
-  return text;
-}
-
-std::string Guard::describeSizes() const {
-  std::string text;
-  for (size_t i = 0; i < tensors_.size() - captured_.size(); ++i)
-    if (tensors_[i].defined) text += detail::str(text.empty() ? "" : " ", refOf(tensors_[i].sizes));
   return text;
 }
 

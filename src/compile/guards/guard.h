@@ -65,10 +65,16 @@ class SHUNT_API Guard {
   std::string describe() const;
   /// For people: what of that differs between the variants of one kind.
   std::string describeSizes() const;
+  /// For people: the first thing in which this guard differs from another one of the function, also what describe()
+  /// doesn't show. Empty: nothing.
+  std::string differenceFrom(const Guard& other) const;
 
  private:
   bool holdsInFull(const detail::CompileArguments& arguments) const;
   const char* differenceOfCall(const detail::CompileArguments& arguments) const;
+  std::string differenceOfCallFrom(const Guard& other) const;
+  const char* differenceOfTensorFrom(const Guard& other, size_t i) const;
+  std::string nameOfTensor(size_t i) const;
   template <class Found>
   bool compare(const detail::CompileArguments& arguments, Found&& found) const;
   bool mayShareMemory(const detail::CompileArguments& arguments, size_t i) const;

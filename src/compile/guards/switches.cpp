@@ -11,7 +11,7 @@ namespace {
 CompileCheck checkFromEnvironment() {
   const auto value = detail::environment::read(detail::environment::Variable::kCompileCheck);
   if (value.isWord("first")) return CompileCheck::kFirst;
-  return value.on ? CompileCheck::kAlways : CompileCheck::kNever;
+  return value.on || value.isWord("always") ? CompileCheck::kAlways : CompileCheck::kNever;
 }
 
 }  // namespace

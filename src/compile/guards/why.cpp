@@ -1,5 +1,6 @@
 #include "src/compile/guards/why.h"
 
+#include "src/base/counted.h"
 #include "src/dispatch/profile.h"
 
 #include <shunt/core/error.h>
@@ -35,7 +36,7 @@ const char* textOf(Why why) {
     case Why::kWrapper:
       return "a tensor is a wrapper, or fake";
     case Why::kOtherKeys:
-      return "a tensor has keys for which operators may have kernels of their own";
+      return "a tensor has keys for which operators may have special kernels";
     case Why::kOutsideHistory:
       return "a tensor has a graph from outside of the function";
     case Why::kHooks:
@@ -45,21 +46,23 @@ const char* textOf(Why why) {
     case Why::kNew:
       return "such arguments were seen for the first time";
     case Why::kTooSeldom:
-      return "such arguments hadn't come often enough to be recorded, or for long enough";
+      return "calls with such arguments were still too few, or took too little time in all, to be recorded";
+    case Why::kFailedBefore:
+      return "recording failed for such arguments, and a retry was not yet due";
     case Why::kNoBudget:
       return "the budget had no room for recording";
     case Why::kAllKinds:
-      return "there are graphs for as many kinds of arguments as may be (CompileOptions::max_variants)";
+      return "there are graphs for the maximum number of kinds of arguments (CompileOptions::max_variants)";
     case Why::kAllSizes:
-      return "there are graphs for as many sizes of such arguments as may be (CompileOptions::max_sizes)";
+      return "there are graphs for the maximum number of sizes of such arguments (CompileOptions::max_sizes)";
     case Why::kTooManyVariants:
-      return "too many graphs were put out of use by registrations";
+      return "registrations invalidated too many graphs";
     case Why::kFailed:
       return "recording failed in that call";
     case Why::kConfirming:
       return "the function catches errors, which were compared with those of its recording";
     case Why::kFailedTooOften:
-      return "recording has failed for such arguments as often as it is tried";
+      return "recording failed for such arguments, and is not retried";
     case Why::kGivenUp:
       return "the function is not recorded any more";
     case Why::kTrial:
@@ -86,8 +89,8 @@ std::string WhyCounts::describe(const Numbers& numbers) {
   std::ranges::sort(order, {}, [&](size_t i) { return std::pair(~numbers[i], i); });
   std::string text;
   for (const size_t i : order)
-    text += detail::str("  ", numbers[i], numbers[i] == 1 ? " call" : " calls",
-                        " ran the function: ", textOf(static_cast<Why>(i)), '\n');
+    text += detail::str("  ", detail::counted(numbers[i], "call"), " ran the function: ", textOf(static_cast<Why>(i)),
+                        '\n');
   return text;
 }
 

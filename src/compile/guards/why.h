@@ -44,6 +44,7 @@ enum class Why : uint8_t {
   kRecordedElsewhere,
   kNew,
   kTooSeldom,
+  kFailedBefore,
   kNoBudget,
   kAllKinds,
   kAllSizes,

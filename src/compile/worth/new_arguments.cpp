@@ -1,5 +1,6 @@
 #include "src/compile/worth/new_arguments.h"
 
+#include "src/base/counted.h"
 #include "src/base/demangled.h"
 #include "src/compile/guards/call_kind.h"
 
@@ -77,7 +78,7 @@ std::string NewArguments::nameOfNumber(size_t index) const {
 }
 
 std::string NewArguments::describe(const Place& place) const {
-  const std::string times = detail::str(" changed ", place.times, place.times == 1 ? " time: each " : " times: each ");
+  const std::string times = detail::str(" changed ", detail::counted(place.times, "time"), ": each ");
   switch (place.part) {
     case Part::kNumber:
       return nameOfNumber(place.index) + times +

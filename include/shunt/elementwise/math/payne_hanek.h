@@ -18,11 +18,13 @@ struct TrigReduced {
 inline constexpr double kHalfPi1 = 0x1.921fb54442d18p+0, kHalfPi2 = 0x1.1a62633145c06p-54,
                         kHalfPi3 = 0x1.c1cd129024e09p-107;
 
+__extension__ using UInt128 = unsigned __int128;  // programs that include this may be compiled with -Wpedantic
+
 /// The signed 128-bit fixed-point number `fraction` * 2^-126, times pi/2, to double precision.
-SHUNT_ALWAYS_INLINE double timesHalfPi(unsigned __int128 fraction, bool negative) {
+SHUNT_ALWAYS_INLINE double timesHalfPi(UInt128 fraction, bool negative) {
   const uint64_t top = static_cast<uint64_t>(fraction >> 64);
   const int zeros = top != 0 ? std::countl_zero(top) : 64 + std::countl_zero(static_cast<uint64_t>(fraction));
-  const unsigned __int128 normal = fraction << (zeros & 127);
+  const UInt128 normal = fraction << (zeros & 127);
   constexpr uint64_t kMask = (uint64_t{1} << 53) - 1;
   const double high = static_cast<double>(static_cast<uint64_t>(normal >> 75)) * 0x1p-53;
   const double low = static_cast<double>(static_cast<uint64_t>(normal >> 22) & kMask) * 0x1p-106;
@@ -53,14 +55,13 @@ SHUNT_ALWAYS_INLINE TrigReduced reducePayneHanek(double x) {
     w[i] = (kTwoOverPi[word + i] << shift) | ((kTwoOverPi[word + i + 1] >> 1) >> (63 - shift));
 
   // mantissa * w modulo 2^192 is |x| * 2/pi modulo 4 in units of 2^-190.
-  const unsigned __int128 low = static_cast<unsigned __int128>(mantissa) * w[2];
-  const unsigned __int128 middle = static_cast<unsigned __int128>(mantissa) * w[1] + static_cast<uint64_t>(low >> 64);
+  const UInt128 low = static_cast<UInt128>(mantissa) * w[2];
+  const UInt128 middle = static_cast<UInt128>(mantissa) * w[1] + static_cast<uint64_t>(low >> 64);
   const uint64_t high = mantissa * w[0] + static_cast<uint64_t>(middle >> 64);
 
   const uint64_t quadrant = (high + (uint64_t{1} << 61)) >> 62;  // to nearest
   const uint64_t fraction_high = high - (quadrant << 62);
-  const unsigned __int128 fraction =
-      static_cast<unsigned __int128>(fraction_high) << 64 | static_cast<uint64_t>(middle);
+  const UInt128 fraction = static_cast<UInt128>(fraction_high) << 64 | static_cast<uint64_t>(middle);
   const bool below = (fraction_high >> 63) != 0;
   const bool negative = (bits >> 63) != 0;
   return {timesHalfPi(below ? -fraction : fraction, below != negative), negative ? -quadrant : quadrant};

@@ -131,3 +131,10 @@ from shunt.nn.functional.pooling import avg_pool1d, avg_pool2d, avg_pool3d, lp_p
 from shunt.nn.functional.sampling import affine_grid, grid_sample
 
 __all__ = [name for name in dir() if not name.startswith("_") and callable(globals()[name])]
+
+
+def __getattr__(name):
+    import sys
+
+    from shunt._near_names import no_name
+    raise no_name(__name__, name, globals(), sys._getframe(1), __file__)

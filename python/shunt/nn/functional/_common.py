@@ -1,9 +1,6 @@
 """What the families of nn.functional share."""
 
-import warnings
-
 from shunt import _C
-from shunt._autocast import frames_above
 from shunt._composites._common import broadcast_shapes, into, ops  # noqa: F401  for the families
 
 Tensor = _C.TensorBase
@@ -17,9 +14,8 @@ def reduction_of(reduction, size_average=None, reduce=None):
     Raises ValueError where there is no reduction of the name.
     """
     if size_average is not None or reduce is not None:
-        warnings.warn(
+        _C._warn(
             "size_average and reduce are older spellings; pass reduction=, 'none', 'mean' or 'sum', in their place",
-            stacklevel=3 + frames_above(2),
         )
         if reduce is False:
             return 0

@@ -1,8 +1,8 @@
 """Activations: elementwise ones with inplace=, and softmax along a dimension."""
 
 import math
-import warnings
 
+from shunt import _C
 from shunt._autocast import by_policy
 from shunt.nn.functional._common import into, ops
 
@@ -175,32 +175,29 @@ def glu(input, dim=-1):
     return a * ops.sigmoid(b)
 
 
-def _softmax_dim(name, ndim, stacklevel):
-    warnings.warn(
-        f"{name}(): choosing a dimension without being told one is deprecated; pass dim=X",
-        stacklevel=stacklevel + 1,
-    )
+def _softmax_dim(name, ndim):
+    _C._warn(f"{name}(): choosing a dimension without being told one is deprecated; pass dim=X")
     return 0 if ndim in (0, 1, 3) else 1
 
 
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(x) divided by its sum along `dim`, computed in `dtype` where that is given."""
     if dim is None:
-        dim = _softmax_dim("softmax", input.dim(), _stacklevel)
+        dim = _softmax_dim("softmax", input.dim())
     return ops.softmax(input, dim, dtype)
 
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """softmax of -x."""
     if dim is None:
-        dim = _softmax_dim("softmin", input.dim(), _stacklevel)
+        dim = _softmax_dim("softmin", input.dim())
     return ops.softmax(-input, dim, dtype)
 
 
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """log(softmax(x)), computed so that nothing overflows."""
     if dim is None:
-        dim = _softmax_dim("log_softmax", input.dim(), _stacklevel)
+        dim = _softmax_dim("log_softmax", input.dim())
     return ops.log_softmax(input, dim, dtype)
 
 

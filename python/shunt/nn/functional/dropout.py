@@ -4,7 +4,9 @@ from shunt.nn.functional._common import ops
 
 
 def check_probability(name, p):
-    """ValueError where p is no probability."""
+    """ValueError where p is no probability, TypeError where it is no number."""
+    if isinstance(p, (str, bytes)) or not hasattr(p, "__float__"):
+        raise TypeError(f"{name}(): expected p to be a number, got {p!r}")
     if p < 0.0 or p > 1.0:
         raise ValueError(f"{name}(): expected p from 0 to 1, got {p}")
 

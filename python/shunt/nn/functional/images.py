@@ -2,6 +2,7 @@
 
 import math
 
+from shunt import _C
 from shunt.nn.functional._common import numbers, ops
 
 
@@ -179,8 +180,11 @@ def interpolate(
     from shunt import float32, tensor, uint8
 
     dims = input.dim() - 2
-    if mode not in ("nearest", "area", "nearest-exact", *_MODES):
-        raise NotImplementedError(f"Input Error: mode {mode} is unknown")
+    modes = ("nearest", "area", "nearest-exact", *_MODES)
+    if mode not in modes:
+        from shunt._near_names import did_you_mean
+        raise NotImplementedError(f"interpolate(): expected mode to be one of {', '.join(map(repr, modes))}, got {mode!r}"
+                                  + did_you_mean(str(mode), modes))
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
             raise ValueError(
@@ -271,14 +275,17 @@ def _output_sizes(input, size, scale_factor, recompute, dims):
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """interpolate, by its older name."""
+    _C._warn("nn.functional.upsample() is deprecated; call nn.functional.interpolate()")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
     """interpolate with mode "nearest"."""
+    _C._warn("nn.functional.upsample_nearest() is deprecated; call nn.functional.interpolate()")
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
     """interpolate with mode "bilinear" and align_corners."""
+    _C._warn("nn.functional.upsample_bilinear() is deprecated; call nn.functional.interpolate()")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

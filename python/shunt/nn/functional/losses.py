@@ -2,7 +2,6 @@
 spelling."""
 
 import math
-import warnings
 
 from shunt import _C
 from shunt._autocast import by_policy
@@ -47,7 +46,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     number = reduction_of(reduction, size_average, reduce)
     if target.shape != input.shape:
         if target.shape != input.shape:
-            warnings.warn(_sizes_differ("mse_loss", input, target) + "; they are broadcast", stacklevel=2)
+            _C._warn(_sizes_differ("mse_loss", input, target) + "; they are broadcast")
     if weight is not None:
         return _weighted("mse_loss", _elements(ops.mse_loss, input, target), weight, number)
     return ops.mse_loss(input, target, number)
@@ -132,6 +131,9 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
     `input` are logarithms of probabilities, and `target`, too, with `log_target`.
     """
+    if reduction == "mean" and size_average is None and reduce is None:
+        _C._warn("kl_div(): reduction='mean' divides by the number of elements, not by that of distributions; the "
+                 "divergence is that of reduction='batchmean'")
     batchmean = reduction == "batchmean" and size_average is None and reduce is None
     number = reduction_of("sum" if batchmean else reduction, size_average, reduce)
     loss = ops.kl_div(input, target, number, log_target=log_target)

@@ -126,6 +126,12 @@ def multi_head_attention_forward(
         raise AssertionError(
             f"multi_head_attention_forward(): expected query with {embed_dim_to_check} features, got {query.size(-1)}"
         )
+    given = static_k is None and static_v is None
+    if given and key.shape[:-1] != value.shape[:-1]:
+        raise AssertionError(
+            f"multi_head_attention_forward(): expected key and value of one length and batch, got key of shape "
+            f"{tuple(key.shape)} and value of shape {tuple(value.shape)}"
+        )
     if embed_dim_to_check % num_heads:
         raise AssertionError(
             f"multi_head_attention_forward(): expected num_heads to divide the {embed_dim_to_check} features, got "

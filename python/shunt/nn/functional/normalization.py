@@ -1,5 +1,6 @@
 """Normalisation over the batch, layers, groups and instances."""
 
+from shunt._autocast import by_policy
 from shunt.nn.functional._common import ops
 
 
@@ -92,5 +93,13 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     n, _, channels = squares.shape[:3]
     rows = squares.reshape((n, 1, channels, -1))
     rows = pad(rows, (0, 0, size // 2, (size - 1) // 2))
-    mean = ops.avg_pool2d(rows, (size, 1), (1, 1)).reshape(input.shape)
+    mean = (_means_as_3d if dim > 3 else _means)(rows, size).reshape(input.shape)
     return input / (mean * alpha + k).pow(beta)
+
+
+def _means(rows, size):
+    return ops.avg_pool2d(rows, (size, 1), (1, 1))
+
+
+# PyTorch takes avg_pool3d for these inputs, which autocast casts.
+_means_as_3d = by_policy("avg_pool3d")(_means)

@@ -13,11 +13,19 @@ def bound(name, names, args, kwargs):
     given = dict(zip(names, args))
     for key, value in kwargs.items():
         if key not in names:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+            from shunt._near_names import did_you_mean
+            raise TypeError(f"{name}() got an unexpected keyword argument '{key}'{did_you_mean(key, names)}")
         if key in given:
             raise TypeError(f"{name}() got multiple values for argument '{key}'")
         given[key] = value
     return given
+
+
+def check_numbers(name, given, defaults):
+    """TypeError for a text in the place of a number, by the defaults' types."""
+    for key, value in given.items():
+        if isinstance(value, (str, bytes)) and type(defaults.get(key)) in (int, float):
+            raise TypeError(f"{name}(): expected {key} to be a number, got {value!r}")
 
 
 class SignatureOf:
@@ -50,6 +58,7 @@ class Configured(Module):
     def __init__(self, *args, **kwargs):
         super().__init__()
         given = bound(type(self).__name__, self._names, args, kwargs)
+        check_numbers(type(self).__name__, given, self._defaults)
         for name in self._names:
             if name not in given and name not in self._defaults:
                 raise TypeError(f"{type(self).__name__}() missing required argument: '{name}'")

@@ -57,7 +57,8 @@ class _NormBase(Module):
 
     def _check_dims(self, input):
         if input.dim() not in self._dims:
-            raise ValueError(f"expected {' or '.join(f'{d}D' for d in self._dims)} input (got {input.dim()}D input)")
+            raise ValueError(f"{type(self).__name__}(): expected {' or '.join(f'{d}D' for d in self._dims)} input (got "
+                             f"{input.dim()}D input)")
 
     def extra_repr(self):
         return (

@@ -1,7 +1,7 @@
 """Normalisation of each sample for itself."""
 
-import warnings
 
+from shunt import _C
 from shunt.nn import functional as F
 from shunt.nn.modules.batchnorm import _NormBase
 
@@ -31,10 +31,9 @@ class _InstanceNorm(_NormBase):
                     f"{type(self).__name__}: expected input with {self.num_features} channels in dimension "
                     f"{int(batched)}, got {x.size(1)}"
                 )
-            warnings.warn(
+            _C._warn(
                 f"{type(self).__name__}: expected input with num_features={self.num_features} channels in dimension "
                 f"{int(batched)}, got {x.size(1)}; affine=False doesn't use num_features, so it may be left out",
-                stacklevel=3,
             )
         result = F.instance_norm(
             x,

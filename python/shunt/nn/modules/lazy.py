@@ -2,6 +2,7 @@
 
 from shunt import _operators
 from shunt.nn.modules import batchnorm, conv, instancenorm, linear
+from shunt.nn.modules._settings import check_sizes
 from shunt.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 
@@ -90,6 +91,7 @@ class _LazyConv(LazyModuleMixin):
         bias = settings.pop("bias", True)
         options = {name: settings.get(name) for name in ("device", "dtype")}
         super().__init__(0, 0, kernel_size, bias=False, **{**settings, "groups": 1})
+        check_sizes(type(self).__name__, out_channels=out_channels, groups=settings.get("groups", 1))
         self.groups, self.out_channels = settings.get("groups", 1), out_channels
         self.weight = UninitializedParameter(**options)
         if bias:

@@ -4,7 +4,7 @@ import math
 
 from shunt.nn import functional as F
 from shunt.nn.functional._common import reduction_of
-from shunt.nn.modules._settings import SignatureOf, bound
+from shunt.nn.modules._settings import SignatureOf, bound, check_numbers
 from shunt.nn.modules.linear import Linear
 from shunt.nn.modules.module import Module
 
@@ -30,6 +30,7 @@ class _Loss(Module):
         if len(args) > self._positional:
             raise TypeError(f"{name}() takes at most {self._positional} positional arguments, got {len(args)}")
         given = bound(name, tuple(self._settings), args, kwargs)
+        check_numbers(name, given, self._settings)
         flags = [given.get(flag) for flag in _LEGACY]
         if any(flag is not None for flag in flags):
             given["reduction"] = _NAMES_OF_REDUCTIONS[reduction_of("mean", *flags)]

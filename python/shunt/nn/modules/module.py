@@ -1,6 +1,7 @@
 """Module: a tree of parameters, buffers and further modules, with a forward function."""
 
 from shunt import _C
+from shunt._calls import checked_constructor
 from shunt._tensor import Tensor
 from shunt.nn.modules._hooks import HookTable, call_with_hooks
 from shunt.nn.modules._state import StateMixin
@@ -19,6 +20,7 @@ def _no_attribute(module, name, known):
     return AttributeError(f"{type(module).__name__} has no attribute `{name}`{did_you_mean(name, known)}")
 
 
+@checked_constructor
 class Module(StateMixin):
     """Base of all networks: attributes that are Parameters, Modules or registered buffers belong to it.
 

@@ -2,8 +2,9 @@
 
 import math
 
-from shunt import _operators
+from shunt import _C, _operators
 from shunt._autocast import in_lower_precision
+from shunt._calls import passes_on_to
 from shunt._C import bfloat16, float32
 from shunt._tensor import Tensor
 from shunt.nn import functional as F
@@ -134,6 +135,9 @@ class RNNBase(Module):
             raise ValueError(
                 f"{type(self).__name__}(): expected dropout to be a probability from 0 to 1, got {dropout}"
             )
+        if dropout > 0 and num_layers == 1:
+            _C._warn(f"{type(self).__name__}(): dropout={dropout} does nothing where num_layers is 1: it comes after each "
+                     "layer but the last")
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, float(dropout), bidirectional
         self.proj_size = proj_size
@@ -306,6 +310,7 @@ class LSTM(RNNBase):
     proj_size: where given, h is projected to this width (Sak and others 2014).
     """
 
+    @passes_on_to(RNNBase.__init__, 2)
     def __init__(self, *args, **kwargs):
         super().__init__("LSTM", *args, **kwargs)
 
@@ -313,6 +318,7 @@ class LSTM(RNNBase):
 class GRU(RNNBase):
     """Gated recurrent units (Cho and others 2014). Shapes as RNN's."""
 
+    @passes_on_to(RNNBase.__init__, 2)
     def __init__(self, *args, **kwargs):
         super().__init__("GRU", *args, **kwargs)
 
@@ -370,6 +376,7 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """One step of LSTM. Input (N, input_size); states and results (h, c), each (N, hidden_size)."""
 
+    @passes_on_to(RNNCellBase.__init__, 2)
     def __init__(self, *args, **kwargs):
         super().__init__("LSTM", *args, **kwargs)
 
@@ -377,5 +384,6 @@ class LSTMCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One step of GRU. Input (N, input_size), state and output (N, hidden_size)."""
 
+    @passes_on_to(RNNCellBase.__init__, 2)
     def __init__(self, *args, **kwargs):
         super().__init__("GRU", *args, **kwargs)

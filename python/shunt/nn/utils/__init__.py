@@ -34,8 +34,9 @@ def __getattr__(name):
         return importlib.import_module(f"shunt.nn.utils.{name}")
     if name in _OF_WEIGHTS:
         return getattr(importlib.import_module("shunt.nn.utils._weights"), name)
-    from shunt._near_names import no_attribute
-    raise no_attribute("module 'shunt.nn.utils'", name, [*globals(), *_MODULES, *_OF_WEIGHTS])
+    import sys
+    from shunt._near_names import no_name
+    raise no_name("shunt.nn.utils", name, [*globals(), *_MODULES, *_OF_WEIGHTS], sys._getframe(1), __file__)
 
 
 def __dir__():

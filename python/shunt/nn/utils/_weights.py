@@ -1,7 +1,7 @@
 """The older weight_norm and spectral_norm, which compute a weight in a hook before each forward."""
 
-import warnings
 
+from shunt import _C
 from shunt.autograd import no_grad
 from shunt.nn.parameter import Parameter
 from shunt.nn.utils.parametrizations import PowerIteration, check_iterations, default_dim, norm_except_dim
@@ -45,10 +45,9 @@ def weight_norm(module, name="weight", dim=0):
 
     nn.utils.parametrizations.weight_norm has taken its place.
     """
-    warnings.warn(
+    _C._warn(
         "nn.utils.weight_norm() is deprecated; call nn.utils.parametrizations.weight_norm()",
         FutureWarning,
-        stacklevel=2,
     )
     _check_new(module, _WeightNorm, name)
     hook = _WeightNorm(name, dim)

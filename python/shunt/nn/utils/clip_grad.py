@@ -2,12 +2,15 @@
 
 import math
 
+from shunt._iterables import iterable_of
 from shunt._tensor import Tensor
 from shunt.autograd import no_grad
 
 
-def _as_list(parameters):
-    return [parameters] if isinstance(parameters, Tensor) else list(parameters)
+def _as_list(parameters, function, name="parameters"):
+    if isinstance(parameters, Tensor):
+        return [parameters]
+    return list(iterable_of("Tensors", function, name, parameters))
 
 
 @no_grad()
@@ -15,7 +18,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     """The norm of all tensors' elements together, a tensor of no dimensions."""
     from shunt import stack, zeros
 
-    tensors = _as_list(tensors)
+    tensors = _as_list(tensors, "get_total_norm", "tensors")
     if not tensors:
         return zeros(())
     norm_type = float(norm_type)
@@ -34,7 +37,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 @no_grad()
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Scales the parameters' grads so that their norm together is at most max_norm; returns the norm before."""
-    grads = [p.grad for p in _as_list(parameters) if p.grad is not None]
+    grads = [p.grad for p in _as_list(parameters, "clip_grad_norm_") if p.grad is not None]
     total = get_total_norm(grads, norm_type, error_if_nonfinite)
     _scale(grads, max_norm, total)
     return total
@@ -49,12 +52,12 @@ def _scale(grads, max_norm, total):
 @no_grad()
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scales the parameters' grads as clip_grad_norm_() does where total_norm is their norm together."""
-    _scale([p.grad for p in _as_list(parameters) if p.grad is not None], max_norm, total_norm)
+    _scale([p.grad for p in _as_list(parameters, "clip_grads_with_norm_") if p.grad is not None], max_norm, total_norm)
 
 
 @no_grad()
 def clip_grad_value_(parameters, clip_value, foreach=None):
     """Keeps each element of the parameters' grads within -clip_value and clip_value."""
-    for p in _as_list(parameters):
+    for p in _as_list(parameters, "clip_grad_value_"):
         if p.grad is not None:
             p.grad.clamp_(-float(clip_value), float(clip_value))

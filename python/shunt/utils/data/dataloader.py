@@ -2,6 +2,7 @@
 
 import itertools
 
+from shunt._calls import checked_constructor
 from shunt.utils.data._collate import default_collate, default_convert
 from shunt.utils.data.dataset import IterableDataset
 from shunt.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
@@ -38,6 +39,7 @@ def _here(fetch, requests):
         yield batch
 
 
+@checked_constructor
 class DataLoader:
     """Batches of a dataset, one pass for each iteration.
 
@@ -82,6 +84,8 @@ class DataLoader:
     ):
         counts = {"num_workers": num_workers, "timeout": timeout, "prefetch_factor": prefetch_factor}
         for name, count in counts.items():
+            if count is not None and (isinstance(count, bool) or not isinstance(count, (int, float))):
+                raise TypeError(f"DataLoader(): {name}: expected a number, got {count!r}")
             if count is not None and count < 0:
                 raise ValueError(f"DataLoader(): {name}: expected 0 or more, got {count}")
         if num_workers > 0:
