@@ -321,6 +321,6 @@ def test_the_lines_of_reasons():
             "custom autograd function CubedBackward, whose node no graph can make: ")
     assert reason_of(reads, x) == (
         f"{file}:{reads.__code__.co_firstlineno + 1} `return x * x.sum().item() + 0 * x + 0 * x + 0 * x + 0 * x + 0 * "
-        "x + 0 * x + 0 * x + 0 * x + 0 * x...`: operator aten::_local_scalar_dense: called while the function is "
-        "recorded, but it returns a number, and a graph has operators, not numbers. Keep it a tensor (where(), "
-        "masked_fill()), or take the number outside of the function")
+        "x + 0 * x + 0 * x + 0 * x + 0 * x...`: item(), operator aten::_local_scalar_dense: it returns a number, and "
+        "compile() records operators, not numbers. Compute with tensors of fixed sizes instead (where(), "
+        "masked_fill(), clamp()), or call item() outside of the compiled function")

@@ -48,7 +48,6 @@ constexpr Phrase kPhrases[] = {
     // Transforms.
     {"VmapOptions::randomness doesn't allow: set it to", "vmap's randomness='error' doesn't allow: give it"},
     {"VmapOptions::", "vmap's "},
-    {"or to Randomness::kDifferent for others", "or randomness='different' for others"},
     {"Randomness::kSame", "randomness='same'"},
     {"Randomness::kDifferent", "randomness='different'"},
     {"Randomness::kError", "randomness='error'"},
@@ -60,21 +59,14 @@ constexpr Phrase kPhrases[] = {
     // Compiled functions, files.
     {"pass what changes as an argument, keep it in a 0-dim tensor, or name it in CompileOptions::captures or ::scalars",
      "pass what changes as an argument, or keep it in a 0-dim tensor"},
-    {"pass it as an argument, or name it in CompileOptions::captures or ::scalars", "pass it as an argument"},
+    {"pass what changes as an argument, or name it in CompileOptions::captures or ::scalars",
+     "pass what changes as an argument"},
     {"name it in CompileOptions::captures or ::scalars", "pass it as an argument"},
-    {"called on a traced value, but", "called while the function is recorded, but"},
     {"whose trace() is over, or runs on another thread: it is dead. Return it from the traced function, and take it "
-     "from "
-     "the results of Graph::run(); a function that compile() has recorded has put it into a variable that outlives the "
-     "call",
+     "from the results of Graph::run(); a function that compile() has recorded has put it into a variable that "
+     "outlives the call",
      "of a recording that is over, or of another thread's: it is dead. A compiled function has put it into a variable "
-     "that "
-     "outlives the call; return it from the function"},
-    {"and trace() records operators, not numbers. Keep it a tensor (where(), masked_fill()), or take the number "
-     "outside "
-     "of the traced function",
-     "and a graph has operators, not numbers. Keep it a tensor (where(), masked_fill()), or take the number outside of "
-     "the function"},
+     "that outlives the call; return it from the function"},
     {"CompileOptions::", "the option "},
     {"t.to(shunt::kFloat)", "t.float()"},
     {"jit::", "shunt.jit."},
