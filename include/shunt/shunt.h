@@ -4,12 +4,12 @@
 // It leaves out headers that few programs need (for plans over other libraries' memory, lookups by name, drawings of
 // graphs, batching rules), and those that Shunt's libraries share:
 //   autograd     accumulate_grad, as_strided_backward, current_run, graph_tensor
-//   compile      host_plan
+//   compile      host_plan, try_again
 //   core         annotate, by_name, complete_arguments, dangling, environment, file_size_signal, fork, isa, missed_call
 //   core         near_names, stack_trace, stand_in, system_info, thread_signals, wrap_dim
 //   elementwise  cast_loop, layer_norm, matrix_product, mse_loss, nll_loss, recorded_loop, reduction, row_loop
 //   jit          fused_loop, kernel_library, provider, tier
-//   tensor       expand_utils, memory_overlap, storage_pin, wrapper_kind
+//   tensor       asked, expand_utils, memory_overlap, storage_pin, wrapper_kind
 //   trace        dot
 //   transforms   batching
 #pragma once

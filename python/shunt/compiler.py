@@ -22,10 +22,11 @@ __all__ = ["Compiled", "InvalidBackend", "compile", "disable", "is_compiling", "
            "list_backends", "reset"]
 
 _MAX_REASONS = 16  # that explain() counts apart
-_MAX_EXPLAINED = 4000  # characters of explain(), nearly
 _WATCHED = "it was watched, as such arguments, or values that the function reads, were seen for the first time"
 _UNSTABLE_CALLS = 3  # calls that change what the function reads, before it is left alone
 _LIFT_AFTER = 3  # values of a float, before it is a tensor to the graph
+_MAX_LIFTED = 8  # arguments, as C++ has it
+_LIFTED = "a graph for all values of a float was to be recorded, which failed"
 _OPTIONS = {"record_after": None, "max_variants": 8, "max_sizes": 32, "check": None}
 # What programs for torch.compile give, and means nothing here.
 _BACKENDS = ("shunt", "inductor", "eager", "aot_eager", "aot_eager_decomp_partition", "cudagraphs", "onnxrt", "openxla",
@@ -86,9 +87,12 @@ class Compiled(_C._CompiledBase):
         self._unstable_calls = 0
         self._without = {}  # reasons for calls that ran the function, and how often
         self._missed_last = ""  # where the arguments or values of the last call differed that no variant fitted
+        self._missed_argument = False  # whether it was an argument
+        self._made_last = None  # the specialisation that it was given
         self._is_full_up = False  # there were as many variants as may be, and a call for another
         self._values_of = {}  # by path of a float argument, or of one that is read: values seen
-        self._never_lifted = set()  # paths of those whose values the function looks at
+        self._never_lifted = {}  # by path of those whose values the function looks at: where
+        self._lifted = {}  # by specialisation: paths of float arguments that are tensors to its graph
         self._reads = {}  # by specialisation: floats that are read, and are tensors to its graph
 
     # --- calls that no specialisation fits ---
@@ -115,10 +119,11 @@ class Compiled(_C._CompiledBase):
     def _first_call(self, args, kwargs):
         _, observe, _, _ = _walker()
         self._note_miss(args, kwargs)
+        self._made_last = None
         if len(self._specializations) >= self._options["max_variants"]:
             return self._run(self._too_many_variants(), args, kwargs)
         try:
-            specialization = self._specialization_for(args, kwargs)
+            specialization, lifted = self._specialization_for(args, kwargs)
         except (TypeError, ValueError) as error:
             if self._is_full:
                 raise RuntimeError(f"{self._name}: {error}") from None
@@ -127,24 +132,23 @@ class Compiled(_C._CompiledBase):
         self._count(_WATCHED)
         with observed.watching():
             result = self._function(*args, **kwargs)
-        self._add(specialization, observed, args, kwargs)
+        self._add(specialization, lifted, observed, args, kwargs)
         return result
 
     def _too_many_variants(self):
-        # Without the values, so that calls are counted together that differ in one place.
-        place = self._missed_last.partition(": expected ")[0]
-        why = f"there are {len(self._specializations)} variants (max_variants) for other values of {place}"
+        from shunt._explain import advice_on, why_full
+        why = why_full(self)
         if not self._is_full_up:
             self._is_full_up = True
-            _C._warn(f"shunt.compile: {self._name} runs as it does without from now on where no variant fits: {why}. "
-                     "Keep a number that changes from call to call in a tensor, such as lr=shunt.tensor(0.1) of an "
-                     "optimizer")
+            _C._warn(f"shunt.compile: {self._name} runs without a graph from now on where no variant fits: "
+                     f"{why}{advice_on(self)}")
         return why
 
     def _specialization_for(self, args, kwargs):
         made = _C._Specialization(args, kwargs, ())
         lifted = [path for path, value in made.floats() if self._is_one_of_many(path, value)]
-        return _C._Specialization(args, kwargs, tuple(lifted)) if lifted else made
+        lifted = [path for path in lifted if path not in self._never_lifted][:_MAX_LIFTED]
+        return _C._Specialization(args, kwargs, tuple(lifted)) if lifted else made, lifted
 
     def _is_one_of_many(self, path, value):
         """Whether a float has had many values, this one among them."""
@@ -155,13 +159,14 @@ class Compiled(_C._CompiledBase):
 
     def _lift_reads(self, guards):
         """Lets floats among what is read that have had many values be tensors to the graph."""
-        paths = {path for path, values in self._values_of.items() if len(values) > _LIFT_AFTER} - self._never_lifted
+        paths = {path for path, values in self._values_of.items() if len(values) > _LIFT_AFTER}
+        paths -= self._never_lifted.keys()
         if not paths:
             return []
         from shunt._lifted_reads import lift
         return lift(guards, paths)
 
-    def _add(self, specialization, observed, args, kwargs):
+    def _add(self, specialization, lifted, observed, args, kwargs):
         guard, _, refusal, walk = _walker()
         try:
             roots = [("", self._function), *specialization.objects(), *_classes(args, kwargs)]
@@ -176,6 +181,8 @@ class Compiled(_C._CompiledBase):
         self._facts[specialization] = (observed, walked, why)
         if why is None:
             self._reads[specialization] = self._lift_reads(walked.guards)
+            if lifted:
+                self._lifted[specialization] = lifted
         specialization.guard(walked.guards, guard.MISSING, walked.alive, [tensor for _, tensor in walked.tensors])
         failed = specialization.first_failed()
         if failed >= 0:
@@ -187,12 +194,14 @@ class Compiled(_C._CompiledBase):
         elif self._is_full:
             raise RuntimeError(f"{self._name} can't be compiled as a whole: {why}")
         self._specializations.insert(0, specialization)
+        self._made_last = specialization
 
     def _note_miss(self, args, kwargs):
         if not self._specializations:
             return
         last = self._specializations[0]
         reason = last.difference(args, kwargs)
+        self._missed_argument = bool(reason)
         if not reason:
             self._note_floats(last)
             failed = last.first_failed()
@@ -203,7 +212,7 @@ class Compiled(_C._CompiledBase):
         """Notes the values of floats that are read, where they aren't those of a specialisation for these arguments."""
         guard, _, _, _ = _walker()
         for found in self._facts[specialization][1].guards:
-            if found.kind != "item" or type(found.expected) is not float:
+            if type(found.expected) is not float:
                 continue
             values = guard.mismatch(found)
             if values is not None and type(values[1]) is float:
@@ -214,13 +223,17 @@ class Compiled(_C._CompiledBase):
         guard, _, refusal, _ = _walker()
         guards = self._facts[specialization][1].guards
         if failed >= len(guards):
-            return "whether a tensor requires grad, its shape, strides or dtype"
+            return ("the device of new tensors" if failed > len(guards) else
+                    "whether a tensor requires grad, its shape, strides or dtype")
         found = guards[failed]
         values = guard.mismatch(found)
         if values is None:
             return f"{found.path} was another one"
-        if found.kind in ("keys", "set", "plain"):
-            return f"{found.path} are others"
+        if found.kind == "plain":
+            return f"{found.path}: expected {values[0]}, got one with it"
+        if found.kind in ("keys", "set"):
+            sizes = [0 if v is guard.MISSING else len(v) for v in values]
+            return f"{found.path}: expected {sizes[0]}, got " + (str(sizes[1]) if sizes[0] != sizes[1] else "others")
         expected, got = ("nothing" if v is guard.MISSING else refusal.shortened(v) for v in values)
         if got == expected:
             got = "another, of that form" if got.startswith("a ") else "another that reads the same"
@@ -242,6 +255,7 @@ class Compiled(_C._CompiledBase):
         for key, value in specialization.counts().items():
             self._past[key] = self._past.get(key, 0) + value
         self._reads.pop(specialization, None)
+        self._lifted.pop(specialization, None)
         if specialization in self._specializations:
             self._specializations.remove(specialization)
         self._observed = observed
@@ -254,16 +268,10 @@ class Compiled(_C._CompiledBase):
 
     def _record(self, specialization, args, kwargs):
         """Runs the function on what stands for its tensors."""
-        observed, reads = self._facts[specialization][0], self._reads[specialization]
+        observed = self._facts[specialization][0]
         extent, refusals = observed.extent, len(observed.refusals)
-        if reads:
-            from shunt._lifted_reads import standing_in
-            try:
-                with standing_in(reads), observed.watching():
-                    result = self._function(*args, **kwargs)
-            except BaseException:
-                self._keep_values(specialization, reads)
-                raise
+        if self._lifted_in(specialization):
+            result = self._record_lifted(specialization, args, kwargs)
         else:
             with observed.watching():
                 result = self._function(*args, **kwargs)
@@ -271,68 +279,93 @@ class Compiled(_C._CompiledBase):
             refused = observed.refusals[refusals]
             raise _walker()[2].Refused(refused.reason, refused.path)
         if observed.extent != extent:
-            if specialization in self._specializations:
-                self._specializations.remove(specialization)
+            self._leave(specialization)
             self._observed = observed
-            raise _walker()[2].Refused("functions were called that earlier calls hadn't called")
+            raise self._retried(_first_called(observed, extent))
         return result
 
-    def _keep_values(self, specialization, reads):
-        """What is done with these floats needs their values: each has variants of its own from now on."""
-        self._never_lifted.update(r.guard.path for r in reads)
+    def _record_lifted(self, specialization, args, kwargs):
+        """The same where floats are tensors to the graph."""
+        from shunt._lifted_reads import record
+        observed, reads = self._facts[specialization][0], self._reads[specialization]
+        names = {path: self._name_of(path) for path in self._lifted_in(specialization)}
+        result, refused = record(self._function, args, kwargs, names, reads, observed, self._line_of)
+        if refused is not None:
+            self._keep_values(specialization, *refused)
+            raise _Relift
+        return result
+
+    def _lifted_in(self, specialization):
+        """Paths of floats that are tensors to its graph."""
+        return [*self._lifted.get(specialization, ()), *(r.guard.path for r in self._reads.get(specialization, ()))]
+
+    def _name_of(self, path):
+        """How the function's code names a float."""
+        from shunt._explain import name_of
+        return name_of(path, self._function)
+
+    def _keep_values(self, specialization, paths, why):
+        """What is done with these floats needs their values: they have variants for each from now on."""
+        for path in paths:
+            self._never_lifted[path] = why
+        counts = specialization.counts()
+        if eager := counts.pop("eager"):
+            self._without[_LIFTED] = self._without.get(_LIFTED, 0) + eager
+        for key, value in counts.items():
+            self._past[key] = self._past.get(key, 0) + value
+        for known in (self._facts, self._reads, self._lifted):
+            known.pop(specialization, None)
+        self._leave(specialization)
+
+    def _leave(self, specialization):
+        """Makes it again for the next call that it would fit."""
         if specialization in self._specializations:
             self._specializations.remove(specialization)
 
+    def _retried(self, reason):
+        """An error for a recording, after which the next call makes another attempt: so nobody is warned."""
+        error = _walker()[2].Refused(reason, retry=True)
+        error._shunt_retry = True
+        return error
+
     def _reason(self, error):
-        """Why a recording has failed, with the line of the user's code."""
+        """Why a recording has failed, with the line of the user's code; None where the call is to be made again, by
+        another specialisation."""
+        if isinstance(error, _Relift):
+            return None
         refusal = _walker()[2]
-        if isinstance(error, refusal.Refused):
+        if isinstance(error, refusal.Refused) and error.where:
             return str(error)
+        where, text = self._line_of(error)
+        return f"{where}: {text}" if where else text
+
+    def _line_of(self, error):
+        """Where the user's code has raised an error, empty where it hasn't, and the error's text."""
+        refusal = _walker()[2]
         where, traceback = None, error.__traceback__
         while traceback is not None:
             if refusal.user_frame(traceback.tb_frame) is traceback.tb_frame:
                 where = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
             traceback = traceback.tb_next
-        text = f"{type(error).__name__}: {error}" if not isinstance(error, RuntimeError) else str(error)
+        is_plain = isinstance(error, (RuntimeError, refusal.Refused))
+        text = str(error) if is_plain else f"{type(error).__name__}: {error}"
         text = text.partition(" (called from ")[0]  # a line of C++'s
-        if where is None:
-            return text
-        import linecache
-        source = linecache.getline(*where).strip()
-        return f"{os.path.basename(where[0])}:{where[1]} `{source}`: {text}"
+        return refusal.line_of(*where) if where is not None else "", text
 
     def _without_graph(self, specialization):
         """What fullgraph=True raises."""
         why = self._facts.get(specialization, (None, None, None))[2] or specialization.explain() or "no graph"
+        if specialization in self._facts:
+            from shunt._explain import with_line
+            why = with_line(why, self._facts[specialization][0])
         return f"{self._name} can't be compiled as a whole: {why}"
 
     # --- for people ---
 
     def explain(self):
         """Text: which graphs there are, what they were made for, and why calls ran the function."""
-        lines = [f"{self._name}:"]
-        if not _C._is_compile_on():
-            lines.append("  SHUNT_COMPILE=0: all calls run the function")
-        if self._calls_off:
-            lines.append(f"  {_calls(self._calls_off)} ran the function without a look at the arguments")
-        if self._given_up:
-            lines.append(f"  runs without a graph: {self._given_up}")
-        for n, s in enumerate(self._specializations):
-            why = self._facts[s][2]
-            lines.append(f"  variant {n}: {s.num_guards()} guards of Python's state" if why is None else
-                         f"  variant {n}: runs without a graph: {why}")
-            lines += ["    " + line for line in (s.explain() or "").splitlines()]
-            if s.calls_without():
-                lines.append(f"    {_calls(s.calls_without())} ran the function since then")
-        if self._past.get("eager"):
-            changing = _calls(self._past["eager"])
-            lines.append(f"  {changing} ran the function, and changed what it reads: {self._changed}")
-        lines += [f"  {_calls(count)} ran the function: {why}" for why, count in self._without.items()]
-        if self._missed_last:
-            lines.append(f"  the last call that no variant fitted: {self._missed_last}")
-        if len(lines) == 1:
-            lines.append("  not called yet")
-        return "\n".join(_within(lines, _MAX_EXPLAINED))
+        from shunt._explain import text_of
+        return text_of(self)
 
     def graph(self):
         """Text: the graph that was made or run last; None where there is none."""
@@ -396,21 +429,18 @@ class Compiled(_C._CompiledBase):
 _C._allow_vectorcall(Compiled)
 
 
-def _calls(count):
-    return "1 call" if count == 1 else f"{count} calls"
+def _first_called(observed, extent):
+    """Why a recording is tried again: which functions of the user's were called in it for the first time."""
+    codes = observed.user_code_since(extent[0])
+    names = [f"{code.co_name} ({os.path.basename(code.co_filename)}:{code.co_firstlineno})" for code in codes]
+    if not names:
+        return "attributes were asked for that earlier calls hadn't asked for"
+    more = f" and {len(names) - 3} more functions" if len(names) > 3 else ""
+    return f"{', '.join(names[:3])}{more} ran for the first time while it was recorded, so the next calls record it again"
 
 
-def _within(lines, limit):
-    """The lines, long ones cut, and without those in the middle that are too many."""
-    lines = [line if len(line) <= 400 else line[:397] + "..." for line in lines]
-    if sum(map(len, lines)) <= limit:
-        return lines
-    first, last = [], []
-    while lines and sum(map(len, first)) + len(lines[0]) <= limit * 2 // 3:
-        first.append(lines.pop(0))
-    while lines and sum(map(len, last)) + len(lines[-1]) <= limit // 3:
-        last.insert(0, lines.pop())
-    return [*first, f"  ... {len(lines)} more lines", *last]
+class _Relift(Exception):
+    """A recording in which a float was a tensor, which it can't be."""
 
 
 def _register(compiled):

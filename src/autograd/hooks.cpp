@@ -7,6 +7,7 @@
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
+#include <shunt/tensor/asked.h>
 
 namespace shunt {
 namespace autograd {
@@ -123,6 +124,7 @@ void Tensor::retain_grad() const {
 }
 
 bool Tensor::retains_grad() const {
+  shunt::detail::noteIdentityAsked(*this, "retains_grad()");
   const AutogradMeta* meta = get_autograd_meta(graph_tensor(*this));
   return meta != nullptr && meta->retains_grad_;
 }

@@ -3,6 +3,7 @@
 #include <shunt/autograd/saved_variable.h>
 #include <shunt/autograd/variable_utils.h>
 
+#include "src/autograd/storage_and_grad.h"
 #include "src/autograd/view_node.h"
 
 #include <memory>
@@ -80,7 +81,7 @@ void SavedVariable::savePacked(const Tensor& variable, bool is_output, bool is_i
     kept->base_grad_fn = weak_intrusive_ptr<Node>(view->base_.grad_fn());
   } else if (is_output && !variable.is_leaf()) {
     kept->is_result = true;
-    output_nr = static_cast<uint32_t>(variable.output_nr());
+    output_nr = outputNrOf(variable);
     SHUNT_CHECK(output_nr < 1u << kOutputBits, "output ", output_nr, " of a node can't be saved: at most 2^29");
   } else if (kept->requires_grad) {
     kept->history = gradient_edge(variable);

@@ -3,6 +3,7 @@
 #include <shunt/autograd/variable_utils.h>
 
 #include "src/autograd/saved_output.h"
+#include "src/autograd/storage_and_grad.h"
 #include "src/autograd/view_node.h"
 #include "src/tensor/tensor_block.h"
 
@@ -90,7 +91,7 @@ void SavedVariable::saveView(const Tensor& output, bool is_inplace) {
   if (is_inplace)
     return put(Kind::kChangedView, make_intrusive<ChangedView>(output, get_view_autograd_meta(output)->base_));
   if (output.is_leaf()) return put(Kind::kOriginal, output.getIntrusivePtr());
-  put(Kind::kAlias, detachedImpl(*output.unsafeGetTensorImpl()), static_cast<uint32_t>(output.output_nr()));
+  put(Kind::kAlias, detachedImpl(*output.unsafeGetTensorImpl()), outputNrOf(output));
 }
 
 SavedVariable SavedVariable::inplace_operand(const Tensor& operand, const Tensor& self) {
@@ -145,7 +146,7 @@ Tensor SavedVariable::fromStorage(const Node& saved_for) const {
 void SavedVariable::throwModified(const Tensor& tensor, const intrusive_ptr<Node>& grad_fn) const {
   std::string which = shunt::detail::str("[", tensor.scalar_type(), " ", tensor.sizes(), "]");
   if (grad_fn) {
-    const int64_t nr = kind_ == Kind::kOriginal ? tensor.output_nr() : output_nr_;
+    const int64_t nr = kind_ == Kind::kOriginal ? outputNrOf(tensor) : output_nr_;
     which += shunt::detail::str(", which is output ", nr, " of ", grad_fn->name(), ",");
   }
   SHUNT_CHECK(

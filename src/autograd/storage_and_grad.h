@@ -1,7 +1,8 @@
-// A tensor's storage and grad, by which tensors that share them are known. Any thread.
+// A tensor's storage and grad, by which tensors that share them are known, and its place in a graph. Any thread.
 #pragma once
 
 #include <shunt/autograd/autograd_meta.h>
+#include <shunt/autograd/graph_tensor.h>
 
 namespace shunt::autograd {
 
@@ -14,6 +15,12 @@ inline const StorageImpl* storageOf(const Tensor& t) {
 inline const Tensor* gradOf(const Tensor& t) {
   const AutogradMeta* meta = get_autograd_meta(t);
   return meta != nullptr && meta->grad_.defined() ? &meta->grad_ : nullptr;
+}
+
+/// Tensor::output_nr(), which a recording takes for a question of the function's.
+inline uint32_t outputNrOf(const Tensor& t) {
+  const AutogradMeta* meta = get_autograd_meta(graph_tensor(t));
+  return meta == nullptr ? 0 : meta->output_nr_;
 }
 
 }  // namespace shunt::autograd

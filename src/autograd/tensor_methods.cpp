@@ -6,6 +6,7 @@
 
 #include <shunt/core/log.h>
 #include <shunt/ops.h>
+#include <shunt/tensor/asked.h>
 
 #include "src/autograd/accumulate.h"
 #include "src/autograd/graph_task.h"
@@ -66,6 +67,7 @@ const Tensor& Tensor::set_requires_grad(bool on) const {
 
 int64_t Tensor::output_nr() const {
   impl();
+  shunt::detail::noteIdentityAsked(*this, "output_nr()");
   const auto* meta = get_autograd_meta(graph_tensor(*this));
   return meta == nullptr ? 0 : meta->output_nr_;
 }

@@ -5,6 +5,7 @@
 
 #include "src/autograd/hooks.h"
 #include "src/autograd/restricted_view.h"
+#include "src/autograd/storage_and_grad.h"
 #include "src/autograd/view_node.h"
 
 namespace shunt {
@@ -42,7 +43,7 @@ void regenerateGradFn(const Tensor& view, DifferentiableViewMeta& meta) {
     EnableGradGuard grad;
     const Tensor again = meta.view_func_(meta.base_);
     meta.grad_fn_ = again.grad_fn();
-    meta.output_nr_ = static_cast<uint32_t>(again.output_nr());
+    meta.output_nr_ = outputNrOf(again);
   } else {
     meta.grad_fn_ = make_view_node(TensorGeometry(meta.base_), view, gradient_edge(meta.base_));
     meta.output_nr_ = 0;

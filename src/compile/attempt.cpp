@@ -9,6 +9,7 @@
 #include "src/compile/function_state.h"
 #include "src/compile/recording_turn.h"
 
+#include <shunt/compile/try_again.h>
 #include <shunt/core/interrupt.h>
 
 #include <exception>
@@ -69,6 +70,10 @@ std::unique_ptr<CompiledFunction::Variant> CompiledFunction::Attempt::make(
     why_not_ = e.what();
     state_.links_history.store(false, std::memory_order_relaxed);
   } catch (const compiled::RegisteredMeanwhile& e) {
+    why_not_ = e.what();
+    const std::lock_guard lock(state_.mutex);
+    state_.was_raced = true;
+  } catch (const TryAgain& e) {
     why_not_ = e.what();
     const std::lock_guard lock(state_.mutex);
     state_.was_raced = true;

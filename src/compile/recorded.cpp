@@ -260,6 +260,9 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
         "the function reads the version of a tensor that it was given, which differs at each call: read it outside "
         "of the function" +
         detail::TracedResults::readVersionAt(trace));
+  if (detail::TracedResults::calledWithOtherDtype(trace))
+    refuse("the function calls operators under another default dtype than it was called with");
+  const bool reads_offset = detail::TracedResults::readOffsetFromOutside(trace);
   const std::vector<Tensor> outputs = detail::TracedResults::outputs(trace);
   std::vector<std::pair<Tensor, Tensor>> given = detail::TracedResults::captured(trace);
   for (const auto& [real, fake] : given) {
@@ -304,7 +307,7 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
     throw RegisteredMeanwhile("compile: an operator was registered while the function was recorded");
   const std::string changed = variant->guard->difference(arguments);
   if (!changed.empty()) refuse("the function changes what its arguments and settings were compared by: " + changed);
-  variant->guard->add(arguments, variant->captured, trace_detail::hasPlaces(variant->graph));
+  variant->guard->add(arguments, variant->captured, reads_offset || trace_detail::hasPlaces(variant->graph));
   const std::string misfit = variant->guard->difference(arguments);
   if (!misfit.empty()) refuse("no call would fit: " + misfit);
   if (options.check == CompileCheck::kAlways || (options.check == CompileCheck::kFirst && mayRunTwice(*variant)))

@@ -1,6 +1,6 @@
 // What a running trace() (include/shunt/trace/trace.h) has to be told that no operator shows: who reads or replaces a
-// tensor's grad, reads its version or asks where its elements are, borrows memory, uses a file, seeds a generator,
-// differentiates.
+// tensor's grad, reads its version, its text or what tells it from others, asks where its elements are, borrows memory,
+// uses a file, seeds a generator, differentiates.
 // Tensors and autograd ask for it; src/trace sets it. Each thread has its own.
 #pragma once
 
@@ -18,6 +18,14 @@ class ActiveTrace {
   virtual void seeded() = 0;
   /// The function asks for this one's version.
   virtual void readsVersion(const Tensor& t) = 0;
+  /// The function asks where in its storage this one begins.
+  virtual void readsOffset(const Tensor& t) = 0;
+  /// The function asks, by a method of this name, for what a graph can't know of a tensor from outside. May throw.
+  virtual void readsIdentity(const Tensor& t, const char* method) = 0;
+  /// The same for what depends on the memory of the tensor, which its views have, too.
+  virtual void readsMemory(const Tensor& t, const char* method) = 0;
+  /// The function asks for the text of this one. May throw.
+  virtual void readsText(const Tensor& t) = 0;
   /// The function asks where this one's elements are. May throw.
   virtual void readsElements(const Tensor& t) = 0;
   /// The function makes a tensor over memory that isn't Shunt's: from_blob() with these sizes. May throw.

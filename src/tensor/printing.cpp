@@ -6,6 +6,8 @@
 #include <shunt/core/tls.h>
 #include <shunt/tensor/wrapper_kind.h>
 
+#include "src/tensor/active_trace.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -186,6 +188,8 @@ std::string valuesOf(const Tensor& t, size_t indent) {
 
 std::string Tensor::toString() const {
   if (!defined()) return "[ Tensor (undefined) ]";
+  if (ActiveTrace* trace = traceAround()) [[unlikely]]
+    trace->readsText(*this);
   const WrapperKind kind = wrapperKind(*this);
   if (kind == WrapperKind::kSubclass) return detail::wrapperToString(*this);
   if (kind == WrapperKind::kFunctional) return detail::functionalToString(*this);

@@ -182,6 +182,7 @@ void Recording::callInside(const OperatorHandle& op, DispatchKeySet keys, Stack*
 void Recording::call(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   syncGrads();
   see(op.op());
+  other_dtype_ |= get_default_dtype() != default_dtype_;
   const FunctionSchema& schema = op.schema();
   const size_t n = schema.arguments().size();
   const std::vector<Operand> operands = operandsOf(*stack, n);

@@ -77,13 +77,43 @@ std::vector<Tensor> Recording::living() const {
   return out;
 }
 
+bool Recording::isMemoryMadeHere(const Tensor& t) const {
+  const auto found = families_.find(storageOf(t));
+  return found != families_.end() && !found->second.storage.expired() &&
+         found->second.values.front().first->kind == Graph::Value::Kind::kResult;
+}
+
 // What was made here has the version that it will have. A fake tensor begins to count anew.
 void Recording::readsVersion(const Tensor& t) {
-  const auto found = families_.find(storageOf(t));
-  const bool made_here = found != families_.end() && !found->second.storage.expired() &&
-                         found->second.values.front().first->kind == Graph::Value::Kind::kResult;
-  if (made_here || std::exchange(read_version_, true) || !refuses_elements) return;
+  if (isMemoryMadeHere(t) || std::exchange(read_version_, true) || !refuses_elements) return;
   read_version_at_ = trace_detail::callSite();
+}
+
+void Recording::readsOffset(const Tensor& t) {
+  const Operand o = resolve(t);  // captured, so that it is compared
+  read_offset_ |= !isMemoryMadeHere(o.inner);
+}
+
+void Recording::readsIdentity(const Tensor& t, const char* method) {
+  if (refuses_elements && resolve(t).value->kind != Graph::Value::Kind::kResult) refuseAnswer(t, method);
+}
+
+void Recording::readsMemory(const Tensor& t, const char* method) {
+  if (refuses_elements && !isMemoryMadeHere(resolve(t).inner)) refuseAnswer(t, method);
+}
+
+void Recording::refuseAnswer(const Tensor& t, const char* method) const {
+  throw Error(str(method, ", of a tensor of shape ", t.sizes(),
+                  " from outside of the function: a graph would have the answer for the tensor that is there now. Ask "
+                  "for it outside of the function",
+                  trace_detail::callSite()));
+}
+
+void Recording::readsText(const Tensor& t) {
+  SHUNT_CHECK(!refuses_elements, "the text of a tensor of shape ", t.sizes(),
+              ": a graph would have the elements that are there now, and print nothing. Write it outside of the "
+              "function",
+              trace_detail::callSite());
 }
 
 void Recording::readsElements(const Tensor& t) {

@@ -89,6 +89,8 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   bool createdGraph() const { return created_graph_; }
   bool savedClones() const { return saved_clones_; }
   bool readVersionFromOutside() const { return read_version_; }
+  bool readOffsetFromOutside() const { return read_offset_; }
+  bool calledWithOtherDtype() const { return other_dtype_; }
   const std::string& readVersionAt() const { return read_version_at_; }
   /// Wrappers that somebody holds; once it is closed, somebody else.
   std::vector<Tensor> living() const;
@@ -109,6 +111,10 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   Tensor& mutableGrad(const Tensor& t) override;
   void seeded() override;
   void readsVersion(const Tensor& t) override;
+  void readsOffset(const Tensor& t) override;
+  void readsIdentity(const Tensor& t, const char* method) override;
+  void readsMemory(const Tensor& t, const char* method) override;
+  void readsText(const Tensor& t) override;
   void readsElements(const Tensor& t) override;
   void borrowsMemory(IntArrayRef sizes) override;
   void usesFile(const char* function) override;
@@ -148,6 +154,9 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
     bool unknown;     // whether it may be another one when the graph runs
   };
 
+  /// Whether the function has made the memory of a tensor, which has no wrapper around it.
+  bool isMemoryMadeHere(const Tensor& t) const;
+  void refuseAnswer(const Tensor& t, const char* method) const;
   Operand resolve(const Tensor& t);
   Operand capture(const Tensor& t);
   void noteCaptured(const Tensor& t, const Tensor& inner);
@@ -187,7 +196,10 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   std::map<const TensorImpl*, Tensor> grads_;  // wrappers that grad() gave
   bool syncing_ = false;
   bool seeded_ = false;
-  bool differentiated_ = false, created_graph_ = false, saved_clones_ = false, read_version_ = false;
+  bool differentiated_ = false, created_graph_ = false, saved_clones_ = false, read_version_ = false,
+       read_offset_ = false;
+  const ScalarType default_dtype_ = get_default_dtype();
+  bool other_dtype_ = false;
   std::string seeded_at_, read_version_at_;
   Inside inside_ = Inside::kNo;
   bool force_plain_ = false;  // results are for autograd

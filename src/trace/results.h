@@ -35,6 +35,10 @@ struct TracedResults {
   static bool savedClones(const TraceCall& call);
   /// Whether it asked for the version of a tensor that was there before, whose place in the graph another one takes.
   static bool readVersionFromOutside(const TraceCall& call);
+  /// Whether it asked where in its storage such a tensor begins.
+  static bool readOffsetFromOutside(const TraceCall& call);
+  /// Whether it called operators while the default dtype was another one than at the start. No node has it.
+  static bool calledWithOtherDtype(const TraceCall& call);
   static const std::string& readVersionAt(const TraceCall& call);
   /// After finish(): wrappers that somebody still holds, and the values of the graph that they stand for.
   static std::vector<std::pair<Tensor, const Graph::Value*>> living(const TraceCall& call);

@@ -74,6 +74,8 @@ bool TracedResults::differentiated(const TraceCall& call) { return call.recordin
 bool TracedResults::createdGraph(const TraceCall& call) { return call.recording().createdGraph(); }
 bool TracedResults::savedClones(const TraceCall& call) { return call.recording().savedClones(); }
 bool TracedResults::readVersionFromOutside(const TraceCall& call) { return call.recording().readVersionFromOutside(); }
+bool TracedResults::readOffsetFromOutside(const TraceCall& call) { return call.recording().readOffsetFromOutside(); }
+bool TracedResults::calledWithOtherDtype(const TraceCall& call) { return call.recording().calledWithOtherDtype(); }
 const std::string& TracedResults::readVersionAt(const TraceCall& call) { return call.recording().readVersionAt(); }
 std::vector<std::pair<Tensor, const Graph::Value*>> TracedResults::living(const TraceCall& call) {
   std::vector<std::pair<Tensor, const Graph::Value*>> out;

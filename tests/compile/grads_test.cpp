@@ -244,6 +244,31 @@ TEST(CompileGrads, AnArgumentThatIsAGradIsReadAfterTheAddition) {
   EXPECT_GE(fast.counts().hits, 3u) << fast.explain();
 }
 
+// A frozen parameter keeps its grad: functions read it, put it away and use it as before.
+TEST(CompileGrads, OfATensorThatRequiresNoneAnyMore) {
+  const auto make = [] { return numbers({4}).requires_grad_(); };
+  const Tensor plain = make(), other = make();
+  const auto step = [](const Tensor& w, const Tensor& x) {
+    const Tensor scale = w.grad().defined() ? w.grad() * 2 : zeros({4}) - 1;
+    w.mutable_grad() = Tensor();
+    const Tensor y = (w * x).sum();
+    if (y.requires_grad()) y.backward();
+    return y.detach() * scale;
+  };
+  auto fast = compile([&](const Tensor& x) { return step(other, x); });
+  for (int i = 0; i < 40; ++i) {
+    for (const Tensor* w : {&plain, &other}) {
+      w->set_requires_grad(i % 5 < 2);
+      if (i % 7 == 3) w->mutable_grad() = full({4}, i);
+    }
+    const Tensor x = numbers({4}, 5 + static_cast<uint64_t>(i));
+    ASSERT_TRUE(same(step(plain, x), fast(x))) << i << fast.explain();
+    ASSERT_EQ(plain.grad().defined(), other.grad().defined()) << i << fast.explain();
+    if (plain.grad().defined()) ASSERT_TRUE(same(plain.grad(), other.grad())) << i;
+  }
+  EXPECT_GE(fast.counts().hits, 10u) << fast.explain();
+}
+
 // What comes to a leaf by several ways is added in place, in the region that makes it: a leaf's grad is no memory of
 // the leaf, which that reads, too, and writes in the end.
 TEST(CompileGrads, SeveralWaysToALeafAreOneLoop) {

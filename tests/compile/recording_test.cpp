@@ -199,6 +199,61 @@ TEST(CompileRecording, AVersion) {
   EXPECT_GE(third.counts().hits, 3u) << "which is the same at each call";
 }
 
+TEST(CompileRecording, AnotherDefaultDtypeInside) {
+  const auto function = [](const Tensor& x) {
+    const ScalarType before = get_default_dtype();
+    set_default_dtype(kDouble);
+    Tensor made = ones({2});
+    set_default_dtype(before);
+    return x + made;
+  };
+  const auto fast = compile(function);
+  for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(fast(ones({2})), function(ones({2}))));
+  EXPECT_EQ(fast.counts().hits, 0u);
+  EXPECT_THAT(fast.explain(), HasSubstr("calls operators under another default dtype than it was called with"));
+}
+
+// What no later call is compared by, of a tensor from outside: of one that the function makes it is always the same.
+TEST(CompileRecording, AnswersThatBelongToOneTensor) {
+  const Tensor w = ones({2}).requires_grad_();
+  const auto number = [](int64_t n) { return static_cast<double>(n); };
+  const auto output = [&](const Tensor& x) { return x * number(x.output_nr()); };
+  const auto retains = [&](const Tensor& x) { return x * number(x.retains_grad() ? 2 : 3); };
+  const auto text = [&](const Tensor& x) { return x * number(static_cast<int64_t>(x.toString().size())); };
+  const auto caught = [&](const Tensor& x) {
+    try {
+      return x * number(static_cast<int64_t>((x * 2).toString().size()));
+    } catch (const std::exception&) {
+      return x;
+    }
+  };
+  const auto of_own = [&](const Tensor& x) {
+    const Tensor part = (x * 2).split(1)[1];
+    return x * number(part.output_nr()) + (part.retains_grad() ? 1 : 2);
+  };
+  const auto first = compile(output);
+  const auto second = compile(retains);
+  const auto third = compile(text);
+  const auto fourth = compile(caught);
+  const auto fifth = compile(of_own);
+  for (int i = 0; i < 2 * kCalls; ++i) {
+    const Tensor one = (w * 1.0).split(1)[static_cast<size_t>(i % 2)], kept = w * (i + 0.125);
+    if (i % 3 == 2) kept.retain_grad();
+    EXPECT_TRUE(same(first(one), output(one))) << i;
+    EXPECT_TRUE(same(second(kept), retains(kept))) << i;
+    EXPECT_TRUE(same(third(kept), text(kept))) << i;
+    EXPECT_TRUE(same(fourth(kept), caught(kept))) << i;
+    EXPECT_TRUE(same(fifth(kept), of_own(kept))) << i;
+  }
+  EXPECT_EQ(first.counts().hits, 0u) << first.explain();
+  EXPECT_EQ(second.counts().hits + third.counts().hits + fourth.counts().hits, 0u);
+  EXPECT_GE(fifth.counts().hits, 3u) << fifth.explain();
+  EXPECT_THAT(first.explain(), HasSubstr("output_nr(), of a tensor of shape [1] from outside of the function: a graph "
+                                         "would have the answer for the tensor that is there now"));
+  EXPECT_THAT(third.explain(), HasSubstr("the text of a tensor of shape [2]: a graph would have the elements that are "
+                                         "there now, and print nothing"));
+}
+
 // Nothing is read or written while a function is recorded, so what it does to elements itself happens once a call.
 TEST(CompileRecording, ElementsOfACapturedTensor) {
   const Tensor w = zeros({1}), mask = zeros({1}, kBool);

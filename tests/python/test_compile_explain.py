@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -51,7 +52,7 @@ def test_other_sizes_in_each_call():
     assert f.explain().endswith(f"""\
     affine: 0 calls ran a graph, 5 the function
       5 calls ran the function: such arguments were seen for the first time
-    no graph yet: 1 call with such arguments found no graph; the next one is recorded (CompileOptions::record_after)
+    no graph yet: 1 call with such arguments found no graph; the next one is recorded (the option record_after)
     5 calls had arguments that no call before had, and sizes or strides of tensor 0 of the arguments changed 4 times: \
 each size needs a graph, so use few sizes, for example by padding
   1 call ran the function: {WATCHED}""")
@@ -169,7 +170,7 @@ def test_a_history_that_goes_on_through_a_custom_function():
         for _ in range(4):
             f(shunt.ones(3)).backward()
     assert hits(f) == 0
-    assert ("not recorded: compile: the history of a result goes on through the custom autograd function "
+    assert ("the history of a result goes on through the custom autograd function "
             "CubedBackward, whose node no graph can make: call backward() inside of the function, or return the result "
             "detached\n") in f.explain()
     detached = unchecked(lambda x: Cubed.apply(x * w, 2.0).sum().detach())
@@ -195,3 +196,131 @@ test_calls_that_change_what_the_function_reads.<locals>.counts:
   3 calls ran the function, and changed what it reads: state['calls']: expected 5, got 6
   3 calls ran the function: {WATCHED}"""
     assert f.counts()["eager"] == 8
+
+
+def test_a_step_whose_rate_is_an_input():
+    w = shunt.ones(2, requires_grad=True)
+    optimizer = shunt.optim.SGD([w], lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = (w * x).sum()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+    f = unchecked(step)
+    for i in range(20):
+        optimizer.param_groups[0]["lr"] = 0.1 / (1 + i)
+        f(shunt.ones(2))
+    variant = f._specializations[0]
+    operators = re.search(r"(\d+) operators", f.explain())[1]
+    assert f.explain() == f"""\
+test_a_step_whose_rate_is_an_input.<locals>.step:
+  variant 0: {variant.num_guards()} guards of Python's state
+    inputs of the graph for floats that took many values: optimizer.param_groups[0]['lr']
+    {f._name}: 15 calls ran a graph, 1 the function
+      1 call ran the function: such arguments were seen for the first time
+    variant 0 for Float[2], 2 captured tensors, grad mode on: {operators} operators
+  3 variants were watched, and not called again
+  4 calls ran the function: {WATCHED}"""
+    assert listed(f) == (5, 5)
+
+
+def test_a_variant_for_each_value():
+    f = unchecked(lambda x, k: x * 2 if k > 2 else x)
+    for _ in range(4):
+        for k in (1.0, 2.0, 3.0, 4.0):
+            f(shunt.ones(2), k)
+    line = test_a_variant_for_each_value.__code__.co_firstlineno + 1
+    assert f"""
+  a variant for each value of k, as no tensor can take its place: test_compile_explain.py:{line} \
+`f = unchecked(lambda x, k: x * 2 if k > 2 else x)`: the float k is compared
+""" in f.explain()
+    assert "\n  1 call ran the function: a graph for all values of a float was to be recorded, which failed" in (
+        f.explain())
+    assert listed(f)[0] == listed(f)[1] == 16 - hits(f), f.explain()
+
+
+BUFFERS = {"a": 1}
+
+
+def test_other_keys():
+    def function(x):
+        for v in BUFFERS.values():
+            x = x * v
+        return x
+    f = unchecked(function)
+    with pytest.warns(UserWarning) as seen:
+        for i in range(12):
+            BUFFERS[f"a{i}"] = 2
+            f(shunt.ones(2))
+    reason = "there are 8 variants (max_variants) for other keys of BUFFERS"
+    assert [str(w.message) for w in seen] == [
+        f"shunt.compile: {f._name} runs without a graph from now on where no variant fits: {reason}"]
+    assert f.explain() == f"""\
+{f._name}:
+  8 variants were watched, and not called again
+  8 calls ran the function: {WATCHED}
+  4 calls ran the function: {reason}
+  the last call that no variant fitted: keys of BUFFERS: expected 9, got 13"""
+
+
+class Config:
+    def __init__(self, k):
+        self.k = k
+
+
+def test_what_to_do_about_values():
+    def warned(function, *arguments):
+        f = shunt.compile(function, name="f", options={"check": "never"})
+        with pytest.warns(UserWarning) as seen:
+            for given in arguments:
+                f(*given)
+        assert len(seen) == 1
+        return str(seen[0].message).removeprefix(
+            "shunt.compile: f runs without a graph from now on where no variant fits: there are 8 variants "
+            "(max_variants) ")
+    x = shunt.ones(2)
+    assert warned(lambda x, d: x * d.k, *[(x, Config(float(i))) for i in range(9)]) == (
+        "for other values of d. Pass a number that changes from call to call as an argument, or keep it in a tensor, "
+        "such as lr=shunt.tensor(0.1) of an optimizer")
+    assert warned(lambda x, n: x * n, *[(x, i) for i in range(9)]) == (
+        "for other values of n. Keep a number that changes from call to call in a tensor")
+    assert warned(lambda *x: x[0] * 2, *[(x,) * i for i in range(1, 10)]) == "for other arguments"
+
+
+def reason_of(function, *arguments):
+    """What explain() says after "not recorded: "."""
+    f = unchecked(function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(4):
+            f(*[x.detach().clone().requires_grad_(x.requires_grad) for x in arguments])
+    return re.search(r"^ +not recorded: (.*)$", f.explain(), re.M)[1]
+
+
+def test_the_lines_of_reasons():
+    def changes(x):
+        return x.requires_grad_() * 2
+
+    def differentiates(x):
+        return Cubed.apply(x, 2.0)
+
+    def reads(x):
+        return x * x.sum().item() + 0 * x + 0 * x + 0 * x + 0 * x + 0 * x + 0 * x + 0 * x + 0 * x + 0 * x + 0 * x
+
+    file = "test_compile_explain.py"
+    x = shunt.ones(2)
+    assert reason_of(changes, x) == (
+        f"compile: {file}:{changes.__code__.co_firstlineno + 1} `return x.requires_grad_() * 2`: the function changes "
+        "whether a tensor that it is given requires grad")
+    if sys.version_info >= (3, 11):
+        line = Cubed.forward.__code__.co_firstlineno + 1
+        assert reason_of(differentiates, x.clone().requires_grad_()).startswith(
+            f"compile: {file}:{line} `def forward(ctx, x, factor):`: the history of a result goes on through the "
+            "custom autograd function CubedBackward, whose node no graph can make: ")
+    assert reason_of(reads, x) == (
+        f"{file}:{reads.__code__.co_firstlineno + 1} `return x * x.sum().item() + 0 * x + 0 * x + 0 * x + 0 * x + 0 * "
+        "x + 0 * x + 0 * x + 0 * x + 0 * x...`: item(), operator aten::_local_scalar_dense: it returns a number, and "
+        "compile() records operators, not numbers. Compute with tensors of fixed sizes instead (where(), "
+        "masked_fill(), clamp()), or call item() outside of the compiled function")

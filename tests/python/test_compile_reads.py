@@ -119,25 +119,50 @@ def test_explain_is_short_whatever_the_reasons():
     assert "984 calls ran the function: other reasons" in f.explain() and len(f.explain()) < 5000
 
 
-def test_a_guard_writes_the_number_down():
-    o = Scaled(1.5)
+class Slot:
+    __slots__ = ("scale",)
+
+
+def a_closure():
+    held = 1.5
+
+    def function():
+        return held
+    return function.__closure__[0]
+
+
+NUMBERS = {
+    "item": (vars(Scaled(1.5)), "scale", lambda o, v: o.update(scale=v), lambda o: o.pop("scale")),
+    "index": ([0, 1.5], 1, lambda o, v: o.__setitem__(1, v), lambda o: o.pop()),
+    "cell": (a_closure(), None, lambda o, v: setattr(o, "cell_contents", v), lambda o: delattr(o, "cell_contents")),
+    "attribute": (Slot(), "scale", lambda o, v: setattr(o, "scale", v), lambda o: delattr(o, "scale")),
+    "type_attribute": (type("Kind", (), {"scale": 1.5}), "scale", lambda o, v: setattr(o, "scale", v),
+                       lambda o: delattr(o, "scale")),
+}
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_a_guard_writes_the_number_down(kind):
+    owner, key, set_to, delete = NUMBERS[kind]
 
     def checked(expected):
-        found = Guard("number", vars(o), "scale", expected, False, "o.scale")
+        found = Guard(f"{kind}_number", owner, key, expected, False, "o.scale")
         made = _C._Specialization((), {}, ())
         made.guard([tuple(found)], MISSING, None, [])
         return found, made
 
     (found, _), (_, made) = checked(bytearray(8)), checked(number := bytearray(8))
     for value in (1.5, -2.0, float("inf"), -2.0):
-        o.scale = value
+        set_to(owner, value)
         assert made.first_failed() == -1 and made.first_failed() == -1 and mismatch(found) is None
         assert struct.unpack("=d", number) == struct.unpack("=d", found.expected) == (value,)
     for value in (1, True, "1.0", None, MISSING):
-        o.scale = value
+        set_to(owner, value)
         assert made.first_failed() == 0 and mismatch(found) is not None
-    del o.scale
+    delete(owner)
     assert made.first_failed() == 0 and mismatch(found) is not None
     for expected in (bytearray(4), b"12345678", 1.5):
         with pytest.raises(TypeError):
             checked(expected)
+    with pytest.raises(ValueError, match="unknown kind of guard: other"):
+        _C._Specialization((), {}, ()).guard([("other_number", owner, key, bytearray(8), False, "")], MISSING, None, [])

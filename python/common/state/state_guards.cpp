@@ -4,10 +4,13 @@
 
 #include <array>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 namespace shunt::python {
 namespace {
+
+constexpr std::string_view kNumber = "_number";  // after the name of a kind
 
 // Grows with each change; 0: not counted, so always compared.
 uint64_t versionOf(PyObject* dict) {
@@ -74,13 +77,13 @@ bool havePlainHashes(PyObject* dict) {
 
 }  // namespace
 
-StateGuards::Kind StateGuards::kindOf(const std::string& name) {
-  static constexpr std::array<std::string_view, 14> kNames = {
-      "item",       "number",    "missing",        "keys",  "index", "length",  "cell",
-      "empty_cell", "attribute", "type_attribute", "plain", "set",   "context", "counter"};
+StateGuards::Kind StateGuards::kindOf(std::string_view name) {
+  static constexpr std::array<std::string_view, 13> kNames = {
+      "item",      "missing",        "keys",  "index", "length",  "cell",   "empty_cell",
+      "attribute", "type_attribute", "plain", "set",   "context", "counter"};
   for (size_t i = 0; i < kNames.size(); ++i)
     if (kNames[i] == name) return static_cast<Kind>(i);
-  PyErr_SetString(PyExc_ValueError, ("unknown kind of guard: " + name).c_str());
+  PyErr_SetString(PyExc_ValueError, ("unknown kind of guard: " + std::string(name)).c_str());
   throw PythonError();
 }
 
@@ -96,13 +99,16 @@ void StateGuards::add(PyObject* guard) {
   PyObject *owner = nullptr, *key = nullptr, *expected = nullptr, *path = nullptr;
   int by_value = 0;
   if (!PyArg_ParseTuple(guard, "sOOOpO", &kind, &owner, &key, &expected, &by_value, &path)) throw PythonError();
-  Guard g{kindOf(kind), by_value != 0, Ref::borrow(owner), Ref::borrow(key), Ref::borrow(expected)};
+  std::string_view name = kind;
+  const bool is_number = name.ends_with(kNumber);
+  if (is_number) name.remove_suffix(kNumber.size());
+  Guard g{kindOf(name), by_value != 0, is_number, Ref::borrow(owner), Ref::borrow(key), Ref::borrow(expected)};
   if (g.kind == Kind::kIndex) g.number = PyLong_AsSsize_t(key);
   if (g.kind == Kind::kLength) g.number = PyLong_AsSsize_t(expected);
   if (PyErr_Occurred() != nullptr) throw PythonError();
-  const bool is_item = g.kind == Kind::kItem || g.kind == Kind::kNumber || g.kind == Kind::kMissing;
+  const bool is_item = g.kind == Kind::kItem || g.kind == Kind::kMissing;
   if (is_item) g.by_hash = isValue(key) && hasPlainHash(key);
-  if (g.kind == Kind::kNumber && (!PyByteArray_Check(expected) || PyByteArray_GET_SIZE(expected) != sizeof(double))) {
+  if (is_number && (!PyByteArray_Check(expected) || PyByteArray_GET_SIZE(expected) != sizeof(double))) {
     PyErr_SetString(PyExc_TypeError, "a guard of a number has no bytearray of 8 for it");
     throw PythonError();
   }
@@ -206,6 +212,13 @@ bool StateGuards::isPlain(const Guard& g) {
 // --- all ---
 
 bool StateGuards::isExpected(const Guard& g, PyObject* got) const {
+  if (g.is_number) {
+    // While a dict or class is passed by, as it hasn't changed, the number is the one that was written last.
+    if (got == nullptr || !PyFloat_CheckExact(got)) return false;
+    const double value = PyFloat_AS_DOUBLE(got);
+    std::memcpy(PyByteArray_AS_STRING(g.expected.get()), &value, sizeof(value));
+    return true;
+  }
   if (got == nullptr) got = missing_.get();
   return got == g.expected.get() || (g.by_value && isSameValue(g.expected.get(), got));
 }
@@ -215,14 +228,6 @@ bool StateGuards::holds(const Guard& g) const {
   switch (g.kind) {
     case Kind::kItem:
       return isExpected(g, itemOf(g));
-    case Kind::kNumber: {
-      // While the dict is passed by, as it hasn't changed, the number is the one that was written last.
-      PyObject* const got = itemOf(g);
-      if (got == nullptr || !PyFloat_CheckExact(got)) return false;
-      const double value = PyFloat_AS_DOUBLE(got);
-      std::memcpy(PyByteArray_AS_STRING(g.expected.get()), &value, sizeof(value));
-      return true;
-    }
     case Kind::kMissing: {
       PyObject* const got = itemOf(g);
       return got == nullptr || got == missing_.get();

@@ -13,7 +13,7 @@
 #include "python/src/base/python.h"
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace shunt::python {
@@ -32,7 +32,6 @@ class StateGuards {
  private:
   enum class Kind : uint8_t {
     kItem,
-    kNumber,
     kMissing,
     kKeys,
     kIndex,
@@ -49,6 +48,7 @@ class StateGuards {
   struct Guard {
     Kind kind;
     bool by_value;
+    bool is_number;  // it holds for any float, whose value `expected` gets
     Ref owner, key, expected;
     Py_ssize_t number = 0;             // index or length
     bool by_hash = false;              // of items: whether to look the key up
@@ -61,7 +61,7 @@ class StateGuards {
     PyObject* counted;  // a dict, a type, or null
     mutable uint64_t version = 0;
   };
-  static Kind kindOf(const std::string& name);
+  static Kind kindOf(std::string_view name);
   void add(PyObject* guard);
   bool holds(const Guard& g) const;
   bool isExpected(const Guard& g, PyObject* got) const;

@@ -122,6 +122,26 @@ def _scan(code: types.CodeType, facts: Facts) -> bool:
     return is_open or not _OPEN_NAMES.isdisjoint(names)
 
 
+def asks_type(code: types.CodeType) -> bool:
+    """Whether the code has the built-in type() for anything but `type(self)`."""
+    for c in nested(code):
+        if "type" not in c.co_names:
+            continue
+        has_self = c.co_argcount > 0 and c.co_varnames[0] == "self"
+        found = [i for i in _instructions(c) if i[0] not in _SKIPPED and i[0] not in ("PUSH_NULL", "PRECALL")]
+        for at, (op, argument) in enumerate(found):
+            index = argument >> 1 if op == "LOAD_GLOBAL" and _SHIFTED_GLOBAL else argument
+            if op not in ("LOAD_GLOBAL", "LOAD_NAME") or c.co_names[index] != "type":
+                continue
+            of_self = has_self and _is_first(found[at + 1]) and found[at + 2] in _CALLS_OF_ONE
+            if not of_self:
+                return True
+    return False
+
+
+_CALLS_OF_ONE = (("CALL", 1), ("CALL_FUNCTION", 1))
+
+
 def handles_errors(code: types.CodeType) -> bool:
     """Whether the code has an `except` or `finally`. `with` has handlers, too, which call __exit__ alone."""
     names = [name for name, _ in _instructions(code)]

@@ -7,8 +7,6 @@ overridden method of a container. MISSING as what is expected: nothing may be th
 
     kind             owner                 holds while
     item             dict                  owner[key] is expected; a key that doesn't count by value is found by identity
-    number           dict                  owner[key] is a float. `expected`, a bytearray of 8, gets its value, a double.
-                                           The package shunt_torch, which makes none of them, doesn't have it
     missing          dict                  key isn't in owner
     keys             dict                  tuple(owner) has the expected keys, in this order
     index            list, deque           owner[key] is expected
@@ -23,6 +21,10 @@ overridden method of a container. MISSING as what is expected: nothing may be th
     counter          C function            what it gives, called without arguments, is expected; it runs no other code
     context          ContextVar            what it has in this context is expected; MISSING: nothing but its default
     set              set                   tuple(owner) has the expected elements, in this order
+
+The kinds item, index, cell, attribute and type_attribute have a form with "_number" after the name. It holds while what
+is there is a float, and writes its value, a double, to `expected`, a bytearray of 8. The package shunt_torch makes none
+of them.
 """
 
 from __future__ import annotations
@@ -131,7 +133,8 @@ def type_lookup(kind: type, name: str) -> object:
 
 def mismatch(guard: Guard) -> tuple[object, object] | None:
     """None if the guard holds, else what it expected and what was found."""
-    got = _LOOK[guard.kind](guard.owner, guard.key)
+    is_number = guard.kind.endswith("_number")
+    got = _LOOK[guard.kind.removesuffix("_number")](guard.owner, guard.key)
     expected = guard.expected
     if guard.kind in ("missing", "empty_cell"):
         return None if got is MISSING else (MISSING, got)
@@ -140,7 +143,7 @@ def mismatch(guard: Guard) -> tuple[object, object] | None:
     if guard.kind == "plain":
         added = [name for name in expected if type_lookup(got, name) is not type_lookup(object, name)]
         return (f"a class without {added[0]}", type_lookup(got, added[0])) if added else None
-    if guard.kind == "number":
+    if is_number:
         if type(got) is not float:
             return "a float", got
         expected[:] = struct.pack("=d", got)
@@ -198,7 +201,6 @@ def _look_attribute(owner: object, key: str) -> object:
 
 _LOOK = {
     "item": _look_item,
-    "number": _look_item,
     "missing": _look_item,
     "keys": _look_keys,
     "index": _look_index,

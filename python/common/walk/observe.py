@@ -13,8 +13,9 @@ import types
 from collections import abc
 
 from . import c_calls, library, origin
-from .code_facts import Facts, attributes_asked_for, attributes_in_format, facts_of, string_constants
+from .code_facts import Facts, asks_type, attributes_asked_for, attributes_in_format, facts_of, string_constants
 from .guard import Refusal
+from .refusal import source_at
 
 # Of these files, computed names are of no user's attributes, but of functions being wrapped and the like.
 _HARMLESS = frozenset({"functools.py", "contextlib.py", "typing.py", "enum.py", "abc.py", "types.py",
@@ -29,6 +30,7 @@ class Observed:
         self._globals: dict[int, list[dict]] = {}
         self._calls: dict[tuple, tuple[types.CodeType, int, object]] = {}  # C functions refused: where each was called
         self._variables: dict[int, object] = {}  # context variables that were read or set
+        self._warnings: dict[tuple, tuple[types.CodeType, int]] = {}  # where calls of the library's warned
         self._effects: list[tuple[types.CodeType, int, str]] = []
         self._asked: dict[tuple, tuple[types.CodeType, object]] = {}  # getattr and its like, by who called them
         self._formats: dict[str, set[str]] = {}  # strings whose format() was called, and the attributes that they name
@@ -111,8 +113,9 @@ class Observed:
         self._summary = None
         if self._origin_of(frame) == origin.LIBRARY:
             self._library[key] = code
-            if origin.has_effect(code):
-                self._on_effect(frame)
+            effect = origin.effect_of(code)
+            if effect is not None:
+                self._on_effect(frame, f"{library.PREFIX}.{effect}")
         else:
             if code is importlib.import_module.__code__:
                 self._on_import(frame)
@@ -127,6 +130,8 @@ class Observed:
             self._on_thread(frame)
             return
         if self._origin_of(frame) == origin.LIBRARY:
+            if any(function is f for f in library.WARN):
+                self._on_warning(frame)
             return
         holder = getattr(function, "__self__", None)
         if c_calls.is_context_variable(holder):
@@ -169,9 +174,15 @@ class Observed:
         if refusal not in self._threads:
             self._threads.append(refusal)
 
-    def _on_effect(self, frame: types.FrameType) -> None:
+    def _on_warning(self, frame: types.FrameType) -> None:
+        """The library warns: refused at the user's line."""
+        while frame is not None and id(frame) not in self._below and self._origin_of(frame) == origin.LIBRARY:
+            frame = frame.f_back
+        if frame is not None and id(frame) not in self._below:
+            self._warnings.setdefault((id(frame.f_code), frame.f_lineno), (frame.f_code, frame.f_lineno))
+
+    def _on_effect(self, frame: types.FrameType, name: str) -> None:
         """A function of the tensor library's that a replay can't stand for: refused where user code called it."""
-        name = f"{library.PREFIX}.{frame.f_code.co_name}"
         caller = frame
         while caller is not None and id(caller) not in self._below and self._origin_of(caller) == origin.LIBRARY:
             if caller.f_code.co_filename.endswith("utils/checkpoint.py"):
@@ -211,7 +222,17 @@ class Observed:
     def refusals(self) -> list[Refusal]:
         found = [_refusal(code, line, _reason(function)) for code, line, function in self._calls.values()]
         found += [_refusal(code, line, _NOT_REPLAYED.format(name)) for code, line, name in self._effects]
+        found += [_refusal(code, line, _WARNS) for code, line in self._warnings.values()]
         return self._outside + self._threads + found
+
+    def asks_types(self) -> bool:
+        """Whether user code calls type() of anything but `self`."""
+        return any(asks_type(code) for code in self._user.values()
+                   if os.path.basename(code.co_filename) not in _HARMLESS)
+
+    def user_code_since(self, count: int) -> list[types.CodeType]:
+        """Code of the user's that was seen after the first `count`."""
+        return list(self._user.values())[count:]
 
     def has(self, code: types.CodeType) -> bool:
         return id(code) in self._user
@@ -297,6 +318,9 @@ _IMPORTS = "imports a module by a name that isn't known, so what is read of it c
 _STARTS_THREAD = "starts a thread; a replay would start none: start it outside the captured function"
 
 
+_WARNS = "warns, which a replay would not do again; call it as the warning says"
+
+
 _ID = "asks for an address by id(), which another call's objects don't have; compare objects by `is`"
 
 
@@ -307,7 +331,5 @@ def _reason(function: object) -> str:
 
 
 def _refusal(code: types.CodeType, line: int, reason: str) -> Refusal:
-    import linecache
-
-    text = linecache.getline(code.co_filename, line).strip()
+    text = source_at(code.co_filename, line)
     return Refusal(f"{os.path.basename(code.co_filename)}:{line}", f"`{text}` {reason}" if text else reason)

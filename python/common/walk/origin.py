@@ -79,9 +79,13 @@ def of_code(code: types.CodeType, module_name: str | None) -> str:
     return STANDARD if file.startswith(STANDARD_FOLDERS) else USER
 
 
-def has_effect(code: types.CodeType) -> bool:
-    folder, name = os.path.split(code.co_filename)
-    return (name, code.co_name) in library.EFFECTS and folder + os.sep in _LIBRARY_FOLDERS
+def effect_of(code: types.CodeType) -> str | None:
+    """What a function of the tensor library's is called that does what no operator shows; None for others."""
+    for folder in _LIBRARY_FOLDERS:
+        if code.co_filename.startswith(folder):
+            place = code.co_filename[len(folder):].replace(os.sep, "/"), code.co_name
+            return library.EFFECTS.get(place)
+    return None
 
 
 def of_class(kind: type) -> str:

@@ -9,6 +9,7 @@ from types import FrameType
 
 from . import library, origin
 
+_MAX_SOURCE = 100  # characters of a line
 
 
 class Refused(Exception):
@@ -41,7 +42,10 @@ def shortened(value: object) -> str:
     """What repr() says of a value, in one line of at most 80 characters; of a tensor what it is."""
     if isinstance(value, library.Tensor):
         return f"a {type(value).__name__} of {str(value.dtype).rpartition('.')[2]}{list(value.shape)}"
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # of a user's class, or of a list with a tensor that has no text while a call is recorded
+        text = f"a {type(value).__name__}"
     return text if len(text) <= 80 else text[:77] + "..."
 
 
@@ -50,8 +54,18 @@ def user_line() -> str:
     frame = user_frame(sys._getframe(1))
     if frame is None:
         return ""
-    file, line = frame.f_code.co_filename, frame.f_lineno
+    return line_of(frame.f_code.co_filename, frame.f_lineno)
+
+
+def line_of(file: str, line: int) -> str:
+    """A line of the user's code: "step.py:12 `loss.item()`"."""
+    source = source_at(file, line)
+    return f"{os.path.basename(file)}:{line}" + (f" `{source}`" if source else "")
+
+
+def source_at(file: str, line: int) -> str:
+    """At most 100 characters of a line; empty where there is no source."""
     import linecache
 
     source = linecache.getline(file, line).strip()
-    return f"{os.path.basename(file)}:{line}" + (f" `{source}`" if source else "")
+    return source if len(source) <= _MAX_SOURCE else source[: _MAX_SOURCE - 3] + "..."

@@ -26,7 +26,7 @@ from .guard import MISSING, Guard, Refusal, is_value, mismatch
 from .observe import Observed
 from .place import MAX_DEPTH, Place
 from .walk_containers import visit_referred
-from .walk_functions import walk_functions_of_library, walk_globals
+from .walk_functions import walk_functions_of_library, walk_globals, walk_settings
 from .walk_instances import walk_instance_names, walk_tensor_classes
 from .record import record
 
@@ -150,6 +150,7 @@ def walk(roots: list[tuple[str, object]], observed: Observed) -> Walk:
     walk_globals(w)
     walk_tensor_classes(w)
     walk_functions_of_library(w)
+    walk_settings(w)
     w.run()
     visit_referred(w)
     # Of abc, which a later register() answers otherwise.

@@ -249,6 +249,30 @@ def _hold_of_foreign(w, module, name: str, place, is_module: bool = False) -> No
     w.visit(value, place)
 
 
+def walk_settings(w) -> None:
+    """Settings of the library's that no recording compares, where code asks for them: functions made in C by their
+    names, and what modules keep by the names that their functions have for it."""
+    for path, function in library.settings_in_c():
+        # A function that sets it, set_num_threads() say, is recorded where the setting is what it sets.
+        names = {function.__name__, function.__name__.replace("get_", "set_", 1)}
+        if w.seen.reads_all or not names.isdisjoint(w.seen.all_names):
+            w.guard("counter", function, None, function(), path)
+    for path, kind, owner, name in library.settings():
+        if name not in w.seen.library_names:
+            continue
+        if kind == "type":
+            w.guard_grouped("type_attribute", owner, name, type_lookup(owner, name), path)
+            continue
+        w.guard("item", owner, name, owner[name], path)
+        if isinstance(owner[name], dict):
+            w.guard("keys", owner[name], None, tuple(owner[name]), path)
+            for key, value in owner[name].items():
+                w.guard("item", owner[name], key, value, f"{path}[{key!r}]")
+    for path, owner, name, reason in library.refused_settings():
+        if name in w.seen.library_names and owner[name]:
+            w.refuse(Place(path, 0, False), reason)
+
+
 def walk_functions_of_library(w) -> None:
     """Functions that the library's own code names: of the modules in which users replace them."""
     for module in library.modules():

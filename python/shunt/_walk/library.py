@@ -2,8 +2,10 @@
 
 import os
 import sys
+import warnings
 
 import shunt
+from shunt import _C
 
 NAME, PREFIX = "Shunt", "shunt"  # for messages
 Tensor = shunt.Tensor
@@ -27,14 +29,18 @@ FOLDERS = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
 PACKAGES = frozenset({"shunt"})
 # Installed packages that the library's own code calls: like the standard library's, their code is whose who called it.
 DEPENDENCIES = frozenset({"numpy"})
-# Functions that do what no operator shows: files, and the seeds and states of the generator.
-EFFECTS = frozenset(
-    {("serialization.py", "save"), ("serialization.py", "load"), ("_serialization.py", "save"),
-     ("_serialization.py", "load"),
-     ("_random.py", "manual_seed"), ("_random.py", "seed"), ("_random.py", "initial_seed"),
-     ("_random.py", "get_rng_state"),
-     ("_random.py", "set_rng_state")}
-)
+# Functions that do what no operator shows, by file and name: what they are called. Files, the seeds and states of the
+# generator, and modes that the thread or the process is in.
+EFFECTS = {
+    ("serialization/__init__.py", "save"): "save",
+    ("serialization/__init__.py", "load"): "load",
+    **{("_random.py", name): name for name in ("manual_seed", "seed", "initial_seed", "get_rng_state",
+                                               "set_rng_state")},
+    ("autograd/anomaly_mode.py", "__init__"): "autograd.detect_anomaly",
+    ("jit.py", "set_enabled"): "jit.set_enabled",
+}
+# What the library's own code calls to warn.
+WARN = (warnings.warn, _C._warn)
 
 TENSOR_CLASSES = (shunt.Tensor,)  # a walk looks at these by themselves; the last has all attributes
 
@@ -81,3 +87,44 @@ def global_hooks() -> list:
             if key.startswith("_global_") and isinstance(value, dict) and "registration" not in key:
                 found.append((f"{name}.{key}", value))
     return found
+
+
+def settings_in_c() -> list:
+    """Functions made in C that say how a setting is: what they are of, and the function."""
+    return [
+        ("the number of threads", _C.get_num_threads),
+        ("anomaly mode", _C.is_anomaly_enabled),
+        ("whether anomaly mode looks for NaNs", _C.is_anomaly_check_nan_enabled),
+        ("whether autocast keeps casts", _C.is_autocast_cache_enabled),
+        ("whether calls are compiled", _C._jit_enabled),
+    ]
+
+
+# By module: the attributes, of it or of a class in it, in which it keeps settings.
+_SETTINGS = (
+    ("shunt._settings", "", "_state"),
+    ("shunt._printing", "", "_options"),
+    ("shunt.amp.autocast_mode", "", "_set_dtypes"),
+    ("shunt.nn.utils.parametrize", "", "_cache_depth"),
+    ("shunt.distributions.distribution", "Distribution", "_validate_args"),
+)
+
+
+def settings() -> list:
+    """(path, "item" or "type", dict or class, name) of what modules that are loaded keep settings in."""
+    found = []
+    for module, kind, name in _SETTINGS:
+        if module in sys.modules:
+            owner = vars(sys.modules[module])
+            found.append((f"{module}.{kind}.{name}", "type", owner[kind], name) if kind else
+                         (f"{module}.{name}", "item", owner, name))
+    return found
+
+
+def refused_settings() -> list:
+    """(path, dict, name, reason) of settings with which nothing is recorded while they are true."""
+    module = "shunt.nn.utils.parametrize"
+    if module not in sys.modules:
+        return []
+    return [(f"{module}.cached", vars(sys.modules[module]), "_cache_depth",
+             "keeps tensors for the block, which a replay would neither read nor write; call the function outside")]

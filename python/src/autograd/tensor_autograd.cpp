@@ -8,6 +8,7 @@
 #include "python/src/types/tensor_methods.h"
 
 #include <shunt/shunt.h>
+#include <shunt/tensor/asked.h>
 
 namespace shunt::python {
 
@@ -69,10 +70,18 @@ PyObject* getOutputNr(PyObject* self, void*) {
   return guarded([&] { return PyLong_FromLongLong(tensorOf(self).output_nr()); });
 }
 PyObject* getBase(PyObject* self, void*) {
-  return guarded([&] { return tensorOf(self).is_view() ? wrap(tensorOf(self)._base()) : Py_NewRef(Py_None); });
+  return guarded([&] {
+    if (!tensorOf(self).is_view()) return Py_NewRef(Py_None);
+    shunt::detail::noteMemoryAsked(tensorOf(self), "_base");
+    return wrap(tensorOf(self)._base());
+  });
 }
 PyObject* getGradFn(PyObject* self, void*) {
-  return guarded([&] { return wrapNode(tensorOf(self).grad_fn()); });
+  return guarded([&] {
+    const Tensor& t = tensorOf(self);
+    if (!t.is_leaf()) shunt::detail::noteIdentityAsked(t, "grad_fn");  // that a leaf has none is compared
+    return wrapNode(t.grad_fn());
+  });
 }
 PyObject* getRetainsGrad(PyObject* self, void*) {
   return guarded([&] { return PyBool_FromLong(tensorOf(self).retains_grad()); });

@@ -47,7 +47,6 @@ constexpr Phrase kPhrases[] = {
     // Transforms.
     {"VmapOptions::randomness doesn't allow: set it to", "vmap's randomness='error' doesn't allow: give it"},
     {"VmapOptions::", "vmap's "},
-    {"or to Randomness::kDifferent for others", "or randomness='different' for others"},
     {"Randomness::kSame", "randomness='same'"},
     {"Randomness::kDifferent", "randomness='different'"},
     {"Randomness::kError", "randomness='error'"},
@@ -57,7 +56,16 @@ constexpr Phrase kPhrases[] = {
     {"nullopt", "None"},
     {"FakeTensorMode::from_tensor(t) or to_fake(t)", "FakeTensorMode's from_tensor(t)"},
     // Compiled functions, files.
+    {"pass what changes as an argument, keep it in a 0-dim tensor, or name it in CompileOptions::captures or ::scalars",
+     "pass what changes as an argument, or keep it in a 0-dim tensor"},
+    {"pass what changes as an argument, or name it in CompileOptions::captures or ::scalars",
+     "pass what changes as an argument"},
     {"name it in CompileOptions::captures or ::scalars", "pass it as an argument"},
+    {"whose trace() is over, or runs on another thread: it is dead. Return it from the traced function, and take it "
+     "from the results of Graph::run(); a function that compile() has recorded has put it into a variable that "
+     "outlives the call",
+     "of a recording that is over, or of another thread's: it is dead. A compiled function has put it into a variable "
+     "that outlives the call; return it from the function"},
     {"CompileOptions::", "the option "},
     {"t.to(shunt::kFloat)", "t.float()"},
     {"jit::", "shunt.jit."},

@@ -45,6 +45,7 @@ struct CallArguments::Rebuilding {
   std::span<const Tensor> tensors;
   size_t next = 0;
   std::vector<std::pair<PyObject*, Ref>> containers = {};  // copied already
+  std::vector<std::pair<PyObject*, Ref>> wrapped = {};     // tensors that have their wrapper
 };
 
 int CallArguments::Node::traverse(visitproc visit, void* arg) const {
@@ -95,7 +96,7 @@ CallArguments::Node CallArguments::build(const std::string& path, PyObject* o, s
     tensors_.emplace_back(path, Ref::borrow(o));
     return {Kind::kTensor, path, typeOf(o)};
   }
-  const bool is_tuple = PyTuple_Check(o) && !isValue(o);
+  const bool is_tuple = PyTuple_Check(o) && (!isValue(o) || noteFloats(path, o));
   if (is_tuple || PyList_CheckExact(o)) {
     Node n{is_tuple ? Kind::kTuple : Kind::kList, path, typeOf(o)};
     if (!is_tuple) n.container = number(o);
@@ -114,17 +115,32 @@ CallArguments::Node CallArguments::build(const std::string& path, PyObject* o, s
     }
     return n;
   }
-  if (PyFloat_CheckExact(o)) {
-    floats_.emplace_back(path, Ref::borrow(o));
-    const Ref name = owned(PyUnicode_FromString(path.c_str()));
-    if (lifted_ != nullptr && PySequence_Contains(lifted_, name.get()) == 1 && num_lifted_ < kMaxLifted) {
-      ++num_lifted_;
-      return {Kind::kLifted, path, {}};
-    }
+  if (noteFloats(path, o) && num_lifted_ < kMaxLifted) {
+    ++num_lifted_;
+    return {Kind::kLifted, path, {}};
   }
   if (isValue(o)) return {Kind::kValue, path, Ref::borrow(o)};
   objects_.emplace_back(path, Ref::borrow(o));
   return {Kind::kObject, path, Ref::borrow(o)};
+}
+
+bool CallArguments::isLifted(const std::string& path) const {
+  if (lifted_ == nullptr) return false;
+  const Ref name = owned(PyUnicode_FromString(path.c_str()));
+  return PySequence_Contains(lifted_, name.get()) == 1;
+}
+
+/// Notes a float, or those of a tuple that counts by value. Whether one is lifted, so that the tuple is taken apart.
+bool CallArguments::noteFloats(const std::string& path, PyObject* o) {
+  if (PyFloat_CheckExact(o)) {
+    floats_.emplace_back(path, Ref::borrow(o));
+    return isLifted(path);
+  }
+  if (!PyTuple_CheckExact(o)) return false;
+  bool any = false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
+    any |= noteFloats(path + '[' + std::to_string(i) + ']', PyTuple_GET_ITEM(o, i));
+  return any;
 }
 
 bool CallArguments::isSameContainer(const Node& n, PyObject* got, Met& met) {
@@ -223,10 +239,21 @@ std::string CallArguments::difference(const Arguments& arguments) const {
          representation(met.at);
 }
 
+size_t CallArguments::tensorsIn(const Node& n) {
+  size_t count = n.kind == Kind::kTensor || n.kind == Kind::kLifted ? 1 : 0;
+  for (const Node& child : n.children) count += tensorsIn(child);
+  return count;
+}
+
 Ref CallArguments::rebuild(const Node& n, PyObject* o, Rebuilding& state) {
   switch (n.kind) {
-    case Kind::kTensor:
-      return owned(wrap(state.tensors[state.next++]));
+    case Kind::kTensor: {
+      const Tensor& wrapper = state.tensors[state.next++];
+      for (const auto& [known, its] : state.wrapped)
+        if (known == o) return its;  // for `x is y`: calls are compared by which arguments are one tensor
+      state.wrapped.emplace_back(o, owned(wrap(wrapper)));
+      return state.wrapped.back().second;
+    }
     case Kind::kLifted: {
       static PyObject* cache = nullptr;
       PyObject* const type = imported(cache, "shunt._lifted", "LiftedFloat");
@@ -248,7 +275,10 @@ Ref CallArguments::rebuild(const Node& n, PyObject* o, Rebuilding& state) {
     case Kind::kList:
     case Kind::kDict: {
       for (const auto& [known, copy] : state.containers)
-        if (known == o) return copy;
+        if (known == o) {
+          state.next += tensorsIn(n);  // the same ones again
+          return copy;
+        }
       const Ref copy = owned(n.kind == Kind::kList ? PyList_New(0) : PyDict_New());
       state.containers.emplace_back(o, copy);
       if (n.kind == Kind::kList) {

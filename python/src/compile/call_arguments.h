@@ -68,9 +68,12 @@ class CallArguments {
   struct Rebuilding;
   Node build(const std::string& path, PyObject* object, size_t depth);
   size_t number(PyObject* container);
+  bool noteFloats(const std::string& path, PyObject* object);
+  bool isLifted(const std::string& path) const;
   const Node* firstDifference(const Node& n, PyObject* got, Met& met) const;
   const Node* firstDifference(const Arguments& arguments, Met& met) const;
   static bool isSameContainer(const Node& n, PyObject* got, Met& met);
+  static size_t tensorsIn(const Node& n);
   static Ref rebuild(const Node& n, PyObject* object, Rebuilding& state);
   static PyObject* listOf(const Places& places);
 

@@ -4,9 +4,11 @@
 #include "python/src/base/errors.h"
 #include "python/src/compile/result_template.h"
 #include "python/src/compile/specialization.h"
+#include "python/src/dispatch/torch_function.h"
 #include "python/src/types/constants.h"
 #include "python/src/types/tensor.h"
 
+#include <shunt/compile/try_again.h>
 #include <shunt/core/environment.h>
 #include <shunt/core/tls.h>
 #include <shunt/shunt.h>
@@ -47,6 +49,9 @@ using Function = detail::CompiledFunction;
   raise(PyExc_RuntimeError, utf8(reason.get()));
 }
 
+/// A specialisation was dropped while it was recorded, as a float can't be a tensor: the call has to be made again.
+struct Dropped {};
+
 /// One call of a compiled function that a specialisation fits.
 class SpecializedCall {
  public:
@@ -67,7 +72,8 @@ class SpecializedCall {
         return std::static_pointer_cast<void>(record(trace, wrappers));
       });
       if (interrupted_) throw *interrupted_;
-      if (decision.variant == nullptr && asCompiled(self_)->is_full != 0) {
+      if (is_dropped_) throw Dropped();  // so the attempt notes no failure
+      if (decision.variant == nullptr && asCompiled(self_)->is_full != 0 && !is_tried_again_) {
         attempt.reset();
         raiseWithoutGraph(self_, object_.get());
       }
@@ -137,7 +143,11 @@ class SpecializedCall {
       interrupted_.emplace();
       return "interrupted";
     }
+    is_tried_again_ = false;
+    if (const Ref retry = Ref::steal(PyObject_GetAttrString(value, "_shunt_retry"))) is_tried_again_ = true;
+    PyErr_Clear();
     const Ref text = Ref::steal(PyObject_CallMethod(self_, "_reason", "O", value));
+    is_dropped_ = text.get() == Py_None;
     std::string reason = text && PyUnicode_Check(text.get()) ? utf8(text.get()) : "an error";
     PyErr_Clear();
     Py_XDECREF(type);
@@ -150,7 +160,9 @@ class SpecializedCall {
       return recorded(trace, wrappers);
     } catch (const PythonError& e) {
       e.restore();
-      throw Error(reasonOfError());
+      const std::string reason = reasonOfError();
+      if (is_tried_again_) throw shunt::detail::TryAgain(reason);
+      throw Error(reason);
     }
   }
   std::shared_ptr<ResultTemplate> recorded(detail::TraceCall& trace, const std::vector<Tensor>& wrappers) {
@@ -165,6 +177,8 @@ class SpecializedCall {
         result = Ref::steal(PyObject_CallMethod(self_, "_record", "OOO", object_.get(), args.get(), kwargs.get()));
       }
       if (!result) throw PythonError();
+      if (const char* why = whyUnusualTorchFunction())
+        throw Error(std::string("when the function had returned, ") + why);
       if (const int64_t failed = specialization_.firstFailed(); failed >= 0) {
         owned(PyObject_CallMethod(self_, "_unstable", "OLs", object_.get(), static_cast<long long>(failed), ""));
         throw Error("the function changes what it reads: " + specialization_.changed);
@@ -200,16 +214,28 @@ class SpecializedCall {
   const Arguments& arguments_;
   FoundTensors& found_;
   std::optional<PythonError> interrupted_;
+  bool is_dropped_ = false;
+  bool is_tried_again_ = false;  // the last error says that another call will be recorded otherwise
 };
 
-PyObject* callMissed(PyObject* self, const Arguments& a) {
+/// self.method(args, kwargs), or self.method(why, args, kwargs).
+PyObject* callByMethod(PyObject* self, PyObject* method, const char* why, const Arguments& a) {
   const Ref args = owned(PyTuple_New(static_cast<Py_ssize_t>(a.count))), kwargs = owned(PyDict_New());
   for (size_t i = 0; i < a.count; ++i) PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), Py_NewRef(a.values[i]));
   for (Py_ssize_t i = 0; a.keywords != nullptr && i < PyTuple_GET_SIZE(a.keywords); ++i)
     checkStatus(
         PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(a.keywords, i), a.values[a.count + static_cast<size_t>(i)]));
+  if (why == nullptr) return check(PyObject_CallMethodObjArgs(self, method, args.get(), kwargs.get(), nullptr));
+  const Ref reason = owned(PyUnicode_FromString(why));
+  return check(PyObject_CallMethodObjArgs(self, method, reason.get(), args.get(), kwargs.get(), nullptr));
+}
+PyObject* callMissed(PyObject* self, const Arguments& a) {
   static PyObject* const name = check(PyUnicode_InternFromString("_missed"));
-  return check(PyObject_CallMethodObjArgs(self, name, args.get(), kwargs.get(), nullptr));
+  return callByMethod(self, name, nullptr, a);
+}
+PyObject* callFunctionBecause(PyObject* self, const char* why, const Arguments& a) {
+  static PyObject* const name = check(PyUnicode_InternFromString("_run"));
+  return callByMethod(self, name, why, a);
 }
 
 PyObject* callCompiled(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
@@ -220,6 +246,8 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, size_t flags, PyOb
   }
   return guarded([&]() -> PyObject* {
     const Arguments arguments{args, static_cast<size_t>(PyVectorcall_NARGS(flags)), keywords};
+    if (const char* why = whyUnusualTorchFunction()) [[unlikely]]
+      return callFunctionBecause(self, why, arguments);
     PyObject* const list = c->specializations;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
       PyObject* const object = PyList_GET_ITEM(list, i);
@@ -237,7 +265,11 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, size_t flags, PyOb
         ++s.calls_without;
         return PyObject_Vectorcall(c->function, args, flags, keywords);
       }
-      return SpecializedCall(self, object, arguments, found).run();
+      try {
+        return SpecializedCall(self, object, arguments, found).run();
+      } catch (const Dropped&) {
+        return callCompiled(self, args, flags, keywords);
+      }
     }
     return callMissed(self, arguments);
   });

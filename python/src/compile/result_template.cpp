@@ -37,6 +37,23 @@ bool isNamed(PyObject* o) {
 struct ResultTemplate::Making {
   std::vector<Tensor>& tensors;
   std::vector<PyObject*> objects = {};  // of the tensors
+  size_t depth = 0;
+};
+
+/// One level of a result, for a scope.
+class ResultTemplate::Level {
+ public:
+  explicit Level(size_t& depth) : depth_(depth) {
+    if (depth >= kMaxDepth) throw Error("the function returns a container that holds itself, or is nested too deep");
+    ++depth_;
+  }
+  ~Level() { --depth_; }
+  Level(const Level&) = delete;
+  Level& operator=(const Level&) = delete;
+
+ private:
+  static constexpr size_t kMaxDepth = 100;
+  size_t& depth_;
 };
 
 std::shared_ptr<ResultTemplate> ResultTemplate::make(PyObject* result, std::vector<Tensor>& tensors) {
@@ -61,6 +78,7 @@ ResultTemplate::Node ResultTemplate::parse(PyObject* o, Making& making) {
     return {Kind::kTensor, making.objects.size() - 1};
   }
   if (isValue(o)) return {Kind::kValue, 0, Ref::borrow(o)};
+  const Level level(making.depth);
   const bool is_list = PyList_CheckExact(o);
   if (is_list || PyTuple_CheckExact(o) || isNamed(o)) {
     if (hasAttributes(o)) throw Error("the function returns a tuple with attributes, which a graph would leave out");

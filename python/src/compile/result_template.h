@@ -35,6 +35,7 @@ class ResultTemplate {
     std::vector<Node> children = {};
   };
   struct Making;
+  class Level;
   Node parse(PyObject* o, Making& making);
   static bool collect(const Node& n, PyObject* o, std::vector<Tensor>& tensors);
   static PyObject* build(const Node& n, const Tensor* tensors);

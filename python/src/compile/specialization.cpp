@@ -1,6 +1,9 @@
 #include "python/src/compile/specialization.h"
 
 #include "python/src/base/errors.h"
+#include "python/src/base/wording.h"
+#include "python/src/call/default_device.h"
+#include "python/src/types/device.h"
 #include "python/src/types/tensor.h"
 
 #include <shunt/shunt.h>
@@ -27,12 +30,21 @@ bool TensorFacts::hold() const {
          same(impl.strides(), strides) && t.requires_grad() == requires_grad;
 }
 
+namespace {
+
+Device deviceOfNewTensors() {
+  PyObject* const device = defaultDevice();
+  return device != nullptr ? deviceOf(device) : Device(kCPU);
+}
+
+}  // namespace
+
 int64_t Specialization::firstFailed() const {
   const int64_t failed = guards.firstFailed();
   if (failed >= 0) return failed;
   for (const TensorFacts& t : tensors)
     if (!t.hold()) return static_cast<int64_t>(guards.size());
-  return -1;
+  return deviceOfNewTensors() == device ? -1 : static_cast<int64_t>(guards.size() + 1);
 }
 
 namespace {
@@ -100,6 +112,7 @@ PyObject* guard(PyObject* self, PyObject* arguments) {
         of(self).tensors.emplace_back(o);
     of(self).guards = StateGuards(guards, missing);
     of(self).kept = Ref::borrow(kept);
+    of(self).device = deviceOfNewTensors();
     of(self).arguments.forgetTensors();
     Py_RETURN_NONE;
   });
@@ -150,7 +163,7 @@ PyObject* floats(PyObject* self, PyObject*) {
 PyObject* explain(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     if (of(self).function == nullptr) Py_RETURN_NONE;
-    return PyUnicode_FromString(of(self).function->explain().c_str());
+    return PyUnicode_FromString(inPython(of(self).function->explain()).c_str());
   });
 }
 PyObject* graph(PyObject* self, PyObject*) {

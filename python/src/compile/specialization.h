@@ -29,12 +29,14 @@ struct TensorFacts {
 };
 
 struct Specialization {
-  /// The first guard of Python's state that doesn't hold, or -1; the number of guards for a tensor.
+  /// The first guard of Python's state that doesn't hold, or -1; the number of guards for a tensor, one more for the
+  /// default device.
   int64_t firstFailed() const;
 
   CallArguments arguments;
   StateGuards guards = {};
   std::vector<TensorFacts> tensors = {};
+  Device device = kCPU;                                     // the thread's for new tensors
   std::unique_ptr<detail::CompiledFunction> function = {};  // null: calls run the function of Python
   bool is_confirmed = false;                                // a call was seen to leave all of that as it was
   Ref kept = {};                                            // what the guards need alive

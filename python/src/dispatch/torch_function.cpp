@@ -184,6 +184,12 @@ Ref functionOf(const Entry& entry, const Call& call) {
 
 }  // namespace
 
+const char* whyUnusualTorchFunction() {
+  if (state != State::kOn) [[unlikely]]
+    return "handlers of calls were off (DisableTorchFunctionSubclass, DisableTorchFunction)";
+  return anyModes() ? "a TorchFunctionMode was on" : nullptr;
+}
+
 PyObject* callTorchFunction(Entry& entry, const Call& call) {
   const Overloaded all = overloadedOf(call);
   if (all.empty() && !anyModes()) return nullptr;

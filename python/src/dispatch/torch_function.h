@@ -15,6 +15,10 @@ namespace shunt::python {
 /// Function modes that are on, on all threads together: 0 is what calls look at first.
 extern int torch_function_modes;
 
+/// Why calls on this thread aren't handled as usual: a TorchFunctionMode is on, or handlers are off; null where neither
+/// is so.
+const char* whyUnusualTorchFunction();
+
 /// Offers the call to the handlers of its arguments. Null where there is none; throws what a handler raises.
 PyObject* callTorchFunction(Entry& entry, const Call& call);
 /// The same for a call of any function; `self`, where the call has one, is the first of its arguments.

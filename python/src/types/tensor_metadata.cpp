@@ -8,6 +8,7 @@
 #include "python/src/types/tensor_methods.h"
 
 #include <shunt/shunt.h>
+#include <shunt/tensor/asked.h>
 
 namespace shunt::python {
 
@@ -44,7 +45,10 @@ constexpr auto isFloating = [](const Tensor& t) { return wrapBool(t.is_floating_
 constexpr auto isComplex = [](const Tensor& t) { return wrapBool(isComplexType(t.scalar_type())); };
 constexpr auto isSigned = [](const Tensor& t) { return wrapBool(t.is_signed()); };
 constexpr auto isInference = [](const Tensor& t) { return wrapBool(t.is_inference()); };
-constexpr auto offset = [](const Tensor& t) { return wrapInt(t.storage_offset()); };
+constexpr auto offset = [](const Tensor& t) {
+  shunt::detail::noteOffsetAsked(t);
+  return wrapInt(t.storage_offset());
+};
 constexpr auto address = [](const Tensor& t) {
   return PyLong_FromVoidPtr(t.numel() == 0 || t.is_meta() ? nullptr : t.data_ptr());
 };
@@ -90,6 +94,7 @@ PyObject* isSetTo(PyObject* self, PyObject* other) {
     if (!isTensor(other))
       raise(PyExc_TypeError, "is_set_to(): argument 'tensor' must be Tensor, not " + typeNameOf(other));
     const Tensor &a = tensorOf(self), &b = tensorOf(other);
+    for (const Tensor* t : {&a, &b}) shunt::detail::noteMemoryAsked(*t, "is_set_to()");
     return wrapBool(a.is_alias_of(b) && a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() &&
                     a.strides() == b.strides());
   });

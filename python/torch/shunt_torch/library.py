@@ -29,11 +29,30 @@ PACKAGES = frozenset({"torch", "functorch", "shunt_torch"})
 DEPENDENCIES = frozenset(
     {"typing_extensions", "sympy", "mpmath", "networkx", "jinja2", "filelock", "fsspec", "numpy", "optree", "packaging"}
 )
-# Functions that do what no operator shows: files, and the seeds and states of the generator.
-EFFECTS = frozenset(
-    {("serialization.py", "save"), ("serialization.py", "load"), ("random.py", "manual_seed"), ("random.py", "seed"),
-     ("random.py", "initial_seed"), ("random.py", "get_rng_state"), ("random.py", "set_rng_state")}
-)
+# Functions that do what no operator shows, by file and name: what they are called. Files, and the seeds and states of
+# the generator.
+EFFECTS = {
+    (file, name): name
+    for file, names in (("serialization.py", ("save", "load")),
+                        ("random.py", ("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state")))
+    for name in names
+}
+WARN: tuple = ()  # what PyTorch's own code calls to warn; a call may
+
+
+def settings_in_c() -> list:
+    """None: library_state.py compares PyTorch's settings."""
+    return []
+
+
+def settings() -> list:
+    """None, as above."""
+    return []
+
+
+def refused_settings() -> list:
+    """None, as above."""
+    return []
 
 
 def whole() -> tuple:

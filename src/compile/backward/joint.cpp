@@ -1,5 +1,6 @@
 #include "src/compile/backward/joint.h"
 
+#include "src/autograd/storage_and_grad.h"
 #include "src/autograd/unshared.h"
 #include "src/compile/backward/contributions.h"
 #include "src/compile/backward/draws.h"
@@ -76,7 +77,7 @@ void noteVersions(Joint& joint, const Tensor& result, const Tensor& gradient, co
     const AutoGradMode with_history(true);
     behind = result * 1;
   }
-  const auto begin = [nr = static_cast<size_t>(result.output_nr())](const autograd::variable_list& grads) {
+  const auto begin = [nr = size_t{autograd::outputNrOf(result)}](const autograd::variable_list& grads) {
     autograd::graph_tensor(grads[nr]).unsafeGetTensorImpl()->version().set(kBegun);
     return grads;
   };

@@ -2,6 +2,7 @@
 #include <shunt/transforms/fake_tensor.h>
 
 #include "src/autograd/plain_grad.h"
+#include "src/autograd/storage_and_grad.h"
 #include "src/transforms/fake/fake_impl.h"
 
 #include <shunt/autograd/autograd_meta.h>
@@ -114,7 +115,9 @@ Tensor FakeTensorConverter::from_tensor(const Tensor& t) {
   if (const auto known = memo_->tensors.find(t.unsafeGetTensorImpl()); known != memo_->tensors.end())
     return known->second.fake;
   memo_->sweep();
-  Tensor grad = t.is_leaf() && t.requires_grad() ? t.grad() : Tensor();
+  // A frozen parameter keeps its grad, and so does what isn't a leaf and retains it.
+  const Tensor* const held = autograd::gradOf(t);
+  Tensor grad = held != nullptr ? *held : Tensor();
   autograd::makePlain(grad, "from_tensor: the grad of the tensor is");
   // Modes and wrappers that are active here are not asked: nothing is computed.
   const ExcludeDispatchKeyGuard below(fake::kModesAndWrappers | kAutocastKeys);
