@@ -40,6 +40,7 @@ class Handled(shunt.Tensor):
         return result.as_subclass(shunt.Tensor) + 1 if func.__name__ == "exp" else result
 
 
+threads_now = shunt.get_num_threads
 handled = shunt.zeros(2).as_subclass(Handled)
 weight = shunt.full((2,), 3.0, requires_grad=True)
 parametrized = nn.Linear(2, 2)
@@ -113,6 +114,10 @@ SETTINGS = {
         lambda x: autocast_product(x), True),
     "threads": (lambda: set_to(shunt.set_num_threads, 3, shunt.get_num_threads()),
                 lambda x: x * shunt.get_num_threads(), True),
+    "threads, by another name": (lambda: set_to(shunt.set_num_threads, 3, shunt.get_num_threads()),
+                                 lambda x: x * threads_now(), True),
+    "threads, by a computed name": (lambda: set_to(shunt.set_num_threads, 3, shunt.get_num_threads()),
+                                    lambda x: x * getattr(shunt, "get_num_" + "threads")(), True),
     "deterministic": (lambda: set_to(shunt.use_deterministic_algorithms, True, False),
                       lambda x: x * (2 if shunt.are_deterministic_algorithms_enabled() else 3), True),
     "deterministic, by mode": (lambda: set_to(shunt.set_deterministic_debug_mode, "warn", "default"),

@@ -35,6 +35,7 @@ class Observed:
         self._asked: dict[tuple, tuple[types.CodeType, object]] = {}  # getattr and its like, by who called them
         self._formats: dict[str, set[str]] = {}  # strings whose format() was called, and the attributes that they name
         self._allowed: dict[tuple, bool] = {}
+        self._library_called: set[str] = set()  # C functions of the library's that user code called, by their own names
         self._outside: list[Refusal] = []
         self._threads: list[Refusal] = []
         self._summary: Summary | None = None
@@ -145,6 +146,8 @@ class Observed:
             is_own_lock = is_standard and c_calls.is_lock(function)
             allowed = self._allowed[key] = (is_own_lock or c_calls.is_allowed(function)
                                             and (is_standard or function is not id))
+            if origin.of_name(function.__module__) == origin.LIBRARY:
+                self._library_called.add(function.__name__)
             if allowed and (c_calls.reads_all_attributes(function) or _asks_by_name(function)):
                 self._asked[key] = (code, function)
                 self._summary = None
@@ -211,7 +214,8 @@ class Observed:
     @property
     def extent(self) -> tuple[int, ...]:
         """Grows with all that a walk needs to know."""
-        return len(self._user), len(self._variables), len(self._asked), len(self._formats)
+        return (len(self._user), len(self._variables), len(self._asked), len(self._formats),
+                len(self._library_called & _names_of_settings()))
 
     @property
     def names(self) -> set[str]:
@@ -234,6 +238,10 @@ class Observed:
         """Code of the user's that was seen after the first `count`."""
         return list(self._user.values())[count:]
 
+    def has_called(self, names: set[str]) -> bool:
+        """Whether user code called a C function of the library's of one of these names, whatever it calls it."""
+        return not names.isdisjoint(self._library_called)
+
     def has(self, code: types.CodeType) -> bool:
         return id(code) in self._user
 
@@ -249,6 +257,10 @@ class Observed:
         if self._summary is None:
             self._summary = Summary(self)
         return self._summary
+
+
+def _names_of_settings() -> set[str]:
+    return {function.__name__ for _, function in library.settings_in_c()}
 
 
 def _is_import(code: types.CodeType) -> bool:

@@ -255,7 +255,7 @@ def walk_settings(w) -> None:
     for path, function in library.settings_in_c():
         # A function that sets it, set_num_threads() say, is recorded where the setting is what it sets.
         names = {function.__name__, function.__name__.replace("get_", "set_", 1)}
-        if w.seen.reads_all or not names.isdisjoint(w.seen.all_names):
+        if w.seen.reads_all or not names.isdisjoint(w.seen.all_names) or w.observed.has_called(names):
             w.guard("counter", function, None, function(), path)
     for path, kind, owner, name in library.settings():
         if name not in w.seen.library_names:
