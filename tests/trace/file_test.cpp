@@ -271,7 +271,7 @@ TEST_F(GraphFile, AMissingFileAndAMissingFolder) {
 // A rename would put a file in the place of /dev/null, for every program of the machine.
 TEST_F(GraphFile, OnlyRegularFilesAreReplaced) {
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
-  const std::string refused = "': is no regular file, and only those are replaced";
+  const std::string refused = "': is not a regular file, so it is not replaced";
   EXPECT_EQ(errorOf([&] { sample().save(path("pipe")); }), "Graph::save: '" + path("pipe") + refused);
   EXPECT_EQ(errorOf([&] { Graph::load(path("pipe")); }), "Graph::load: '" + path("pipe") + "': is no regular file");
   EXPECT_TRUE(std::filesystem::is_fifo(path("pipe")));

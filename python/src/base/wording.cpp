@@ -47,6 +47,7 @@ constexpr Phrase kPhrases[] = {
     // Transforms.
     {"VmapOptions::randomness doesn't allow: set it to", "vmap's randomness='error' doesn't allow: give it"},
     {"VmapOptions::", "vmap's "},
+    {"or to Randomness::kDifferent for others", "or randomness='different' for others"},
     {"Randomness::kSame", "randomness='same'"},
     {"Randomness::kDifferent", "randomness='different'"},
     {"Randomness::kError", "randomness='error'"},
