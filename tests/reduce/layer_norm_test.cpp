@@ -105,10 +105,11 @@ TEST(LayerNorm, TheMaskSaysWhichGradients) {
   EXPECT_FALSE(db.defined());
 }
 
-TEST(LayerNorm, RunsInFloatUnderAutocast) {
+TEST(LayerNorm, KeepsTheTypeUnderAutocast) {
   AutocastGuard autocast(kCPU);
-  const Tensor half = randomTensor({2, 4}, kBFloat16);
-  EXPECT_EQ(layer_norm(half, 4).scalar_type(), kFloat);
+  const Tensor half = randomTensor({2, 4}, kBFloat16), weight = randomTensor({4}, kFloat);
+  EXPECT_EQ(layer_norm(half, 4, weight, weight).scalar_type(), kBFloat16);
+  EXPECT_EQ(layer_norm(half.to(kFloat), 4, weight, weight).scalar_type(), kFloat);
 }
 
 TEST(LayerNorm, OnMeta) {
