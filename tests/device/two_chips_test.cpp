@@ -163,7 +163,8 @@ TEST_F(TwoChips, AreCastApart) {
 TEST(Cuda, IsNotHere) {
   EXPECT_FALSE(cuda::is_available());
   EXPECT_EQ(cuda::device_count(), 0);
-  EXPECT_THAT(errorOf([] { ones({2}).cuda(); }), AllOf(HasSubstr("CUDA"), HasSubstr("Shunt itself has kernels for cpu and meta only")));
+  EXPECT_THAT(errorOf([] { ones({2}).cuda(); }),
+              AllOf(HasSubstr("CUDA"), HasSubstr("Shunt itself has kernels for cpu and meta only")));
   EXPECT_THAT(errorOf([] { cuda::synchronize(); }), HasSubstr("cuda has no device guard"));
 }
 
