@@ -261,7 +261,30 @@ def erfinv(input, *, out=None):
 @method
 def erfinv_(input):
     """erfinv(), in place."""
-    return input.copy_(erfinv(input))
+    return _write("erfinv_", input, erfinv)
+
+
+@method
+def i0(input, *, out=None):
+    """The modified Bessel function of the first kind of order 0."""
+    from shunt import special
+
+    return special.i0(input, out=out)
+
+
+@method
+def i0_(input):
+    """i0(), in place."""
+    return _write("i0_", input, i0)
+
+
+def _write(name, input, function):
+    result = function(input)
+    if not input.is_floating_point():
+        raise RuntimeError(
+            f"{name}(): result type {result.dtype} can't be cast to the desired output type {input.dtype}, self's dtype"
+        )
+    return input.copy_(result)
 
 
 @method
