@@ -51,8 +51,6 @@ _CLASSES = frozenset(
     | {t for t in vars(itertools).values() if isinstance(t, type)}
     | {t for t in vars(builtins).values() if isinstance(t, type) and issubclass(t, BaseException)}
 )  # fmt: skip
-# The same, of a module that takes long to import: an object of them is there only if it is.
-_CLASSES_OF_RE = ("Pattern", "Match")
 
 # Read attributes whose names the calling code may compute.
 ASKS_BY_NAME = {f: f.__name__ for f in (getattr, hasattr, setattr, delattr)}
@@ -108,7 +106,9 @@ def is_allowed(function: object) -> bool:
 
 
 def _is_of_re(kind: type) -> bool:
-    return any(getattr(sys.modules.get("re"), name, None) is kind for name in _CLASSES_OF_RE)
+    """Without a generator: torch.compile looks at the frames that run while it traces, and refuses generators."""
+    module = sys.modules.get("re")
+    return kind is getattr(module, "Pattern", None) or kind is getattr(module, "Match", None)
 
 
 def _is_allowed_of_module(module: str, function: object) -> bool:

@@ -131,8 +131,9 @@ class Observed:
             self._on_thread(frame)
             return
         if self._origin_of(frame) == origin.LIBRARY:
-            if any(function is f for f in library.WARN):
-                self._on_warning(frame)
+            for warns in library.WARN:  # a loop, see c_calls._is_of_re()
+                if function is warns:
+                    self._on_warning(frame)
             return
         holder = getattr(function, "__self__", None)
         if c_calls.is_context_variable(holder):
